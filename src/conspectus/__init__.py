@@ -52,25 +52,25 @@ _NEAR = {
     "report": "report_view",
     "query": "ask",
 }
-"""What is called otherwise here than on the command line, or elsewhere."""
+"""Names that are common on the command line or elsewhere, and the names used here."""
 _lazy = lazy_names(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for, so that importing the package costs nothing."""
+    """Import a name when it is first used, so that importing the package costs nothing."""
     if name in __all__:
         return _lazy(name)
     from importlib import import_module
     from importlib.util import find_spec
 
-    if not name.startswith("_") and find_spec(f"conspectus.{name}"):  # imported before or not
+    if not name.startswith("_") and find_spec(f"conspectus.{name}"):  # whether imported already or not
         return import_module(f"conspectus.{name}")
     hint = f"; did you mean {_NEAR[name]}?" if name in _NEAR else ""
     raise AttributeError(f"module 'conspectus' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:
-    """Return what the package offers, for completion."""
+    """Return the public names, for completion."""
     return sorted(__all__)
 
 

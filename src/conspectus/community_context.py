@@ -1,6 +1,6 @@
-"""What a report is written from: for each relationship, the most connected first, its two ends, itself and the
-claims about it, until the window is full. Where a community has more than fits, its parts, the largest first,
-are replaced by their reports (GraphRAG §3.1.5).
+"""Community contexts, from which reports are written: for each relationship, by decreasing combined degree, its two
+ends, itself and the claims about it, until the window is full. If a community has more than fits, its sub-communities,
+the largest first, are replaced by their reports (GraphRAG §3.1.5).
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from conspectus.tasks.base import Context, Row, render
 from conspectus.text.words import CJK, terms
 
 NUMBER = 1000
-"""A number as long as any that a row of evidence bears in practice, for counting its tokens."""
+"""Row number for counting tokens of a row: as long as any that a row of evidence has in practice."""
 MOST_LINES = 20
-"""Lines of a brief report: of two entities it has 2 to 8; in the place of one that failed it stays as long as others,
-some 1,000 tokens."""
+"""Maximum number of lines of a brief report: one on two entities has 2 to 8; one that replaces a failed report is about
+as long as others, some 1,000 tokens."""
 DATE_WEIGHT, WORD_WEIGHT = 0.1, 0.7
-"""What a date, and what a single common word, weighs as a topic beside a name."""
+"""Weights of a date and of a single common word as topics, relative to 1 for a name."""
 TITLE_TOPICS = 16
-"""Topics that a title is made of, the best of a community; what comes later it has little of."""
+"""Number of a community's best topics that its title may contain; later ones are marginal in it."""
 PAIR_TOPICS = 4
-"""Topics among the first of which two names open a title together."""
+"""Number of first topics among which a second name must be to begin the title together with the first."""
 TITLE_CHARS = 72
-"""Characters of the topics of a title at most: what fits in a line of a terminal with its number."""
+"""Maximum characters of the topics of a title, so that it fits on a line of a terminal with its number."""
 
 
 T = TypeVar("T", covariant=True)
 
 
 class Rows(Protocol[T]):
-    """The rows of a table by their numbers: all of them in a list, or some in a dictionary."""
+    """The rows of a table by number: all of them in a list, or some in a dictionary."""
 
     def __getitem__(self, number: int, /) -> T: ...
     def __len__(self) -> int: ...
 
 
 class _Sizes(dict[int, int]):
-    """The tokens of the rows of a table, each counted when it is first needed: by then it is described."""
+    """The tokens of the rows of a table, each counted when first needed, once the row has its description."""
 
     def __init__(self, rows: Rows[Row], count: Callable[[str], int]) -> None:
         super().__init__()
@@ -57,12 +57,12 @@ class _Sizes(dict[int, int]):
         return size
 
     def total(self, numbers: Iterable[int]) -> int:
-        """Return the tokens of some rows together."""
+        """Return the total tokens of some rows."""
         return sum(map(self.__getitem__, numbers))
 
 
 class CommunityContextBuilder:
-    """Gathers what reports are written from; knows the tokens of every row, or with `count` about how many they are."""
+    """Builds the contexts of reports, of at most `limit` tokens, counted by `count`, which may be an estimate."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class CommunityContextBuilder:
         self.entities, self.relationships, self.claims = entities, relationships, claims
         self.limit = limit
         self.known: Mapping[int, Report] = {}
-        """Reports that are written already, by community."""
+        """Reports that exist already, by community."""
         sizes = (_Sizes(rows, count) for rows in (entities, relationships, claims))
         self._entity_sizes, self._edge_sizes, self._claim_sizes = sizes
         self._claims_of: dict[frozenset[str], list[int]] = {}
@@ -92,12 +92,12 @@ class CommunityContextBuilder:
 
     @cached_property
     def _ends(self) -> dict[int, tuple[int, int]]:
-        """The numbers of the two ends of each relationship; nobody needs them where shards have their own."""
+        """The numbers of the two ends of each relationship; not needed if shards have their own."""
         rows = self.relationships.values() if isinstance(self.relationships, Mapping) else self.relationships
         return {e.number: (self._number_of[e.source], self._number_of[e.target]) for e in rows}
 
     def claims_in(self, entities: Iterable[int], relationships: Iterable[int]) -> list[int]:
-        """Return the claims about relationships, in their order, and then those about entities alone."""
+        """Return the claims about relationships, in their order, then those about single entities."""
         if not self.claims:
             return []
         edges = (self.relationships[r] for r in relationships)
@@ -106,7 +106,7 @@ class CommunityContextBuilder:
         return [claim for ends in (*pairs, *alone) for claim in self._claims_of.get(ends, ())]
 
     def build(self, community: Community, written: Mapping[int, Report]) -> Context:
-        """Return the context of a community; `written` holds the reports of its parts, by community."""
+        """Return the context of a community; `written` contains reports of its sub-communities, by community."""
         replaced: list[Report] = []
         entities = set(community.entity_numbers)
         edges = list(community.relationship_numbers)
@@ -114,7 +114,7 @@ class CommunityContextBuilder:
             parts = [self.communities[child] for child in community.children if child in written]
             sizes = {p.number: self._size(set(p.entity_numbers), p.relationship_numbers) for p in parts}
             for part in sorted(parts, key=lambda p: (-sizes[p.number], p.number)):
-                # cited as a whole: what it cites would lead to rows that are not shown
+                # cited as a whole, since its own references lead to rows that are not shown
                 report = written[part.number]
                 findings = tuple(replace(f, explanation=strip(f.explanation)) for f in report.findings)
                 report = replace(report, summary=strip(report.summary), findings=findings)
@@ -125,7 +125,7 @@ class CommunityContextBuilder:
                 if _reports_size(replaced) + self._size(entities, edges) <= self.limit:
                     break
         fitting = (i for i in range(1, len(replaced)) if _reports_size(replaced[: i + 1]) > self.limit)
-        reports = tuple(replaced[: next(fitting, len(replaced))])  # one at least
+        reports = tuple(replaced[: next(fitting, len(replaced))])  # at least one
         context = self._elements(entities, edges, reports, self.limit - _reports_size(reports))
         topics = self._topics(community)
         return replace(context, topics=tuple(row.name for row in topics), headline=headline(topics))
@@ -133,8 +133,8 @@ class CommunityContextBuilder:
     def _topics(self, community: Community) -> tuple[Entity, ...]:
         """Return the entities of a community, best first by class-based TF-IDF (Grootendorst, 2022).
 
-        That is how often one is spoken of inside, times log(1 + A / f): f is its chunks in the corpus, A those of all
-        of the community. Of each sub-community the first goes before its others, so that all parts have their say.
+        The score is the frequency inside the community times log(1 + A / f): f is the entity's chunks in the corpus, A
+        the sum of f over the community. Later entities of a sub-community are demoted, so that no part is missing.
         """
         stated: defaultdict[int, float] = defaultdict(float)
         inside: Counter[int] = Counter()
@@ -159,7 +159,7 @@ class CommunityContextBuilder:
         return tuple(sorted(rows, key=lambda row: (-scores[row.number], row.number)))
 
     def fits(self, community: Community) -> bool:
-        """Tell whether all elements of a community fit, so that its report stands on none of its parts'."""
+        """Return whether all elements of a community fit, so that its report needs none of its sub-communities'."""
         return self._size(set(community.entity_numbers), community.relationship_numbers) <= self.limit
 
     def _size(self, entities: set[int], edges: Sequence[int]) -> int:
@@ -169,8 +169,8 @@ class CommunityContextBuilder:
     def _elements(
         self, alone: set[int], edges: Sequence[int], reports: tuple[Report, ...], room: int
     ) -> Context:
-        """Add relationships by decreasing combined degree, each after its ends, with the claims about them (GraphRAG
-        §3.1.5), then what stands alone; claims about an entity as far as there is room.
+        """Return relationships by decreasing combined degree, each after its ends, with claims about them (GraphRAG
+        §3.1.5), then the remaining entities; claims about single entities only as far as there is room.
         """
         entities: dict[int, None] = {}
         relationships: list[int] = []
@@ -201,7 +201,7 @@ class CommunityContextBuilder:
 
 
 def _fitting(numbers: Iterable[int], sizes: _Sizes, room: int) -> list[int]:
-    """Return the first rows that have room together."""
+    """Return the first rows that fit into `room` tokens together."""
     fitting: list[int] = []
     for number in numbers:
         room -= sizes[number]
@@ -224,7 +224,7 @@ def _topic_weight(entity: Entity) -> float:
 
 
 def _is_term(entity: Entity) -> bool:
-    """Tell whether an entity is called by common words; in a script without capitals its type tells."""
+    """Return whether the name of an entity consists of common words; without capitals, its type decides."""
     return entity.type == "concept" and not entity.name[:1].isupper()
 
 
@@ -234,9 +234,9 @@ def _terms_of_name(name: str) -> frozenset[str]:
 
 
 def headline(topics: Sequence[Entity]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what of the topics of a community opens its title, and what follows on that, which may be nothing.
+    """Return the topics of a community that begin its title, and those that follow, if any.
 
-    It opens with the best one, and a second name if that is among the first; terms follow, or only names are listed.
+    It begins with the best topic, and a second name if that is among the first; terms follow, or only names are listed.
     """
     distinct: list[Entity] = []  # no two share a word
     used: set[str] = set()
@@ -260,7 +260,7 @@ def headline(topics: Sequence[Entity]) -> tuple[tuple[str, ...], tuple[str, ...]
 
 
 def brief_draft(context: Context, language: str) -> ReportDraft:
-    """Return the report of a community that no model is asked about: what describes its elements, each line once."""
+    """Return a brief report, without a model: the distinct lines of the descriptions of a community's elements."""
     tables = (
         ("Entities", context.entities),
         ("Relationships", context.relationships),
@@ -276,7 +276,7 @@ def brief_draft(context: Context, language: str) -> ReportDraft:
 
 
 def report_of(community: Community, number: int, draft: ReportDraft) -> Report:
-    """Return the report that a draft makes of a community; `number` is its place in the table of reports."""
+    """Return the report of a community from a draft; `number` is its row number in the table of reports."""
     report = Report(
         content_id("report", community.id),
         number,

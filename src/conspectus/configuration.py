@@ -1,8 +1,8 @@
-"""Where the values of the settings come from.
+"""The sources of settings.
 
 Later sources win: the defaults, what an index remembers of its models (`index_models`), `conspectus.toml`, environment
-variables (`CONSPECTUS_CHUNK_TOKENS=800` sets `tokens` of `[chunk]`), then what the caller or the command line gives. A
-setting is named by its dotted key, `chunk.tokens`, in `conspectus.toml` too.
+variables (`CONSPECTUS_CHUNK_TOKENS=800` sets `tokens` of `[chunk]`), then values from the caller or the command line. A
+setting is named by its dotted key, such as `chunk.tokens`, which `conspectus.toml` also accepts.
 
 For every command and for Python, `conspectus.toml` is the file that is named (`--config`), else the nearest one from
 the working directory up to the root of its repository or the home folder; elsewhere, the one in the working directory.
@@ -35,14 +35,14 @@ from conspectus.tasks.base import TASKS
 
 FILE_NAME = "conspectus.toml"
 INDEX = "the index"
-"""The origin of what an index remembers."""
+"""The origin of values that an index remembers."""
 PREFIX = "CONSPECTUS_"
 RESERVED = {"CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_INDEX", "CONSPECTUS_LOG", "CONSPECTUS_TOKEN"}
-"""Environment variables with our prefix that are not settings; neither is any that ends in `_API_KEY`."""
+"""Environment variables with our prefix that are not settings; those that end in `_API_KEY` are not settings either."""
 PATHS = ("extract.graph_schema", "llm.prompts")
 """Keys whose values are paths; in a settings file they are relative to that file."""
 LONGEST_VALUE = 80
-"""Characters of a value that an error shows: it stays on two lines of a terminal."""
+"""Maximum characters of a value in an error, so that the error fits on two lines of a terminal."""
 _SECRET = re.compile(r"(^|[._-])(key|api_?key|api_?token|secret|password)$", re.IGNORECASE)
 SWITCHES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -67,10 +67,10 @@ class Described(NamedTuple):
 
 @dataclass(frozen=True)
 class Resolved:
-    """Settings, and where the value of each key came from.
+    """Settings, and the origin of the value of each key.
 
-    An origin is `default`, `the index` (of its models), `conspectus.toml (its path)`, the name of an environment
-    variable, or `given`.
+    An origin is `default`, `the index` (for settings of its models), `conspectus.toml (its path)`, the name of an
+    environment variable, or `given`.
     """
 
     settings: Settings
@@ -85,20 +85,19 @@ def load(
 ) -> Resolved:
     """Return the settings of all sources, later ones winning: defaults, file, environment, overrides.
 
-    The file is `file`, which then has to exist, else that of `settings_file`. Overrides are dotted keys
-    (`{"chunk.tokens": 800}`) or nested mappings. A text given for a number, a switch, a list (`a, b`) or a table
-    (`{ a = "b" }`) is read as one, in overrides and in the environment; an empty environment variable counts as
-    not set.
+    The file is `file`, which has to exist if given, else that of `settings_file`. Overrides are dotted keys
+    (`{"chunk.tokens": 800}`) or nested mappings. In overrides and in the environment, a text given for a number, a
+    switch, a list (`a, b`) or a table (`{ a = "b" }`) is parsed; an empty environment variable counts as not set.
 
-    Raises SettingsError, in one line, where a file cannot be read, a key is unknown, or the winning value of
-    a key is not allowed.
+    Raises SettingsError, with a message of one line, if the file cannot be read, a key is unknown, or the winning value
+    of a key is not allowed.
     """
     file = file or settings_file()
     return _resolved(chain(_from_file(file), _from_environment(environ), _from_overrides(overrides or {})))
 
 
 def overridden(overrides: Mapping[str, Any]) -> Resolved:
-    """Return the defaults with overrides, whatever the file and the environment say."""
+    """Return the defaults with overrides, ignoring the file and the environment."""
     return _resolved(_from_overrides(overrides))
 
 
@@ -130,8 +129,8 @@ def _resolved(values: Iterable[_Given], before: Resolved | None = None) -> Resol
 def settings_file() -> Path | None:
     """Return the `conspectus.toml` for the working directory, or None.
 
-    It is the nearest one from there up to a folder that contains `.git`, or to the home folder. Where neither is above,
-    only the working directory counts: who can write to /tmp must not choose the server of others.
+    It is the nearest one from there up to a folder that contains `.git`, or to the home folder. If there is neither,
+    only the working directory counts: users who can write to /tmp must not choose the servers of others.
     """
     here = Path.cwd()
     above = [here, *here.parents]
@@ -143,9 +142,9 @@ def settings_file() -> Path | None:
 
 
 def completed(resolved: Resolved, values: Mapping[str, Any], origin: str) -> Resolved:
-    """Return settings in which some keys have new values, which come from `origin`.
+    """Return settings with new values for some keys, whose origin is `origin`.
 
-    Raises SettingsError where a value is not allowed.
+    Raises SettingsError if a value is not allowed.
     """
     given = (_Given(key, _parsed(value, FIELDS[key]), origin) for key, value in values.items())
     return _resolved(given, resolved) if values else resolved
@@ -161,17 +160,17 @@ def describe(resolved: Resolved) -> list[Described]:
 
 
 class Preset(BaseModel):
-    """The settings by which a paper worked, each with where that stands (`presets/NAME.toml`)."""
+    """The settings used in a paper, each with its source there (`presets/NAME.toml`)."""
 
     class Value(BaseModel):
-        """The value of a setting, and why it."""
+        """The value of a setting, and the reason for it."""
 
         value: Any
         why: str
 
     title: str
     notes: str
-    """What no setting says."""
+    """Notes on what no setting expresses."""
     settings: dict[str, Value]
 
     @property
@@ -184,7 +183,7 @@ PRESETS = ("graphrag-paper", "hipporag-paper", "tog2-paper")
 
 
 def preset(name: str) -> Preset:
-    """Return a preset; raise SettingsError where there is none of that name."""
+    """Return a preset; raise SettingsError if there is none of that name."""
     if name not in PRESETS:
         near = did_you_mean(name, PRESETS)
         raise SettingsError(f"there is no preset {name!r}{near}; there are {', '.join(PRESETS)}")
@@ -193,10 +192,10 @@ def preset(name: str) -> Preset:
 
 
 def as_toml(name: str = "") -> str:
-    """Return a `conspectus.toml` with every key, its description and default: commented out, but for those of a preset.
+    """Return a `conspectus.toml` with every key, its description and default, commented out except for a preset's.
 
-    Prose starts with `# `, a setting with `#` alone. Keys are written dotted, so that no line depends on another. None
-    has no form in TOML and stays prose.
+    Prose starts with `# `, a setting with `#` alone. Keys are dotted, so that no line depends on another. TOML cannot
+    express None, so it is written as prose.
     """
     lines = ["# Settings of Conspectus. To change one, take away the # right before its key."]
     chosen = preset(name) if name else None
@@ -227,7 +226,7 @@ FIELDS: Mapping[str, FieldInfo] = {
     **{name: info for name, info in Settings.model_fields.items() if info.annotation not in TABLES.values()},
     **{f"{table}.{name}": info for table in TABLES for name, info in TABLES[table].model_fields.items()},
 }
-"""Every setting by its dotted key, those of no table first."""
+"""Every setting by its dotted key, those outside tables first."""
 
 
 def variable(key: str) -> str:
@@ -245,7 +244,7 @@ def by_key(settings: Settings) -> dict[str, Any]:
 
 
 def _types(info: FieldInfo) -> list[tuple[Any, Sequence[Any]]]:
-    """Return the types that a field may have, None aside, each with its bounds."""
+    """Return the types that a field may have, except None, each with its bounds."""
     union = get_origin(info.annotation) in (Union, UnionType)
     types: list[tuple[Any, Sequence[Any]]] = []
     for kind in get_args(info.annotation) if union else (info.annotation,):
@@ -257,7 +256,7 @@ def _types(info: FieldInfo) -> list[tuple[Any, Sequence[Any]]]:
 
 
 def _allowed(info: FieldInfo) -> str:
-    """Return what a field may be, in words."""
+    """Return a text about the values that a field may have."""
     return " or ".join(_in_words(kind, bounds) for kind, bounds in _types(info))
 
 
@@ -279,12 +278,12 @@ def _in_words(kind: Any, bounds: Sequence[Any]) -> str:
 
 
 def _as_text(value: Any) -> str:
-    """Return a value on one line, as TOML writes most of them."""
+    """Return a value on one line, for most types as in TOML."""
     if value is None:
         return "not set"
     try:
         return json.dumps(value, ensure_ascii=False)
-    except TypeError:  # not a possible value of any setting: it is shown in an error
+    except TypeError:  # not a valid value of any setting, but errors show it
         return " ".join(repr(value).split())
 
 
@@ -293,7 +292,7 @@ def _as_tuple(value: Any) -> Any:
 
 
 def _parsed(value: Any, info: FieldInfo) -> Any:
-    """Return what a text means by the type of its field; a text that cannot be parsed is left to validation."""
+    """Return a text parsed by the type of its field; a text that cannot be parsed is left to validation."""
     kind = _types(info)[0][0]
     if not isinstance(value, str):
         return _as_tuple(value)
@@ -364,13 +363,13 @@ def dotted(values: Mapping[str, Any], table: str = "") -> Iterator[tuple[str, An
             yield f"{table}{name}", value
 
 
-# Errors, each in one line
+# Errors, each with a message of one line
 
 
 REPLACED = {
     "hippo.variant": "each form is a method: hipporag, hipporag2 or combined; `extract.strict` asks as the paper does"
 }
-"""What became of settings that were."""
+"""Former settings, and what replaces them."""
 
 
 def _unknown(key: str, origin: str) -> SettingsError:
@@ -395,7 +394,7 @@ def _not_allowed(error: ValidationError, given: Mapping[str, _Given]) -> Setting
     first = error.errors(include_url=False)[0]
     path = [str(part) for part in first["loc"]]
     key = next((key for key in (".".join(path[:2]), path[0]) if key in given), "")
-    if not key:  # a rule between keys of a table: say where each comes from
+    if not key:  # a rule about several keys of a table: name the origin of each
         table, message = path[0], first["msg"].removeprefix("Value error, ")
         names = [name for name in TABLES[table].model_fields if re.search(rf"\b{name}\b", message)]
         values = ((name, given.get(f"{table}.{name}")) for name in names)

@@ -1,7 +1,7 @@
-"""Conversations with an index: each question is read in the light of those before it.
+"""Conversations with an index: each question is understood in the context of those before it.
 
-A language model rewrites a question so that it stands alone; without one, rules put names in the place of pronouns. A
-conversation can be saved in a file, a line of JSON for each exchange, and continued later.
+Query rewriting makes a question understandable alone: by a language model or, without one, by rules that replace
+pronouns with names. A conversation can be saved in a file, a line of JSON for each exchange, and continued later.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from conspectus.models.llm.model import Session
 
 REMEMBERED = 4
-"""Exchanges that a question is read in the light of: what is older is rarely meant, and costs tokens."""
+"""Number of exchanges that are considered for a question: older ones are rarely meant, and cost tokens."""
 LONGEST = 1500
-"""Characters of an earlier answer that are read: some 350 tokens, its first paragraphs."""
+"""Maximum characters of an earlier answer that are read: its first paragraphs, some 350 tokens."""
 _MARKERS = re.compile(r"\s*\[\d+\]")
 _ASIDE = re.compile(r"(?m)^- [^:\"]{2,40}: (?=\")|\[\d+\]")
-"""The speakers of quotations, and the marks of citations."""
+"""The speakers of quotations, and the citation markers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One exchange: the question as it was put and as it was resolved, and the text of its answer."""
+    """One exchange: the original and the rewritten question, the text of the answer, and its method."""
 
     question: str
     resolved: str
@@ -54,11 +54,11 @@ class Turn:
 
 
 class Conversation:
-    """Asks an index question after question.
+    """A conversation with an index.
 
-    `earlier` are questions and answers before it, as another program stored them. `file` stores the conversation; one
-    that it holds already is continued. Raises UsageError where it holds something
-    else or cannot be saved, and what `open_index` raises.
+    `earlier` are previous questions and answers, e.g. stored by another program. `file` stores the conversation; if the
+    file already contains one, it is continued. Raises UsageError if the file contains something else or cannot be
+    saved, and what `open_index` raises.
     """
 
     @public
@@ -82,7 +82,7 @@ class Conversation:
         self.turns += _read(self._file) if self._file and self._file.exists() else []
 
     def __repr__(self) -> str:
-        """Return on one line what it is asked of, and how far it has come."""
+        """Return the index and the number of exchanges on one line."""
         return f"<Conversation with {self._view.index!r}: {counted(len(self.turns), 'exchange')}>"
 
     @public
@@ -93,9 +93,9 @@ class Conversation:
         on_text: Callable[[str], None] | None = None,
         on_method: Callable[[str, str], None] | None = None,
     ) -> Answer:
-        """Answer a question; `question` of the answer is what was asked in the end, `why` says how it came to that.
+        """Answer a question; the answer's `question` is the rewritten question, its `why` explains the rewriting.
 
-        `aask` does inside a running event loop what `ask` does; `on_text` and `on_method` are as in `conspectus.aask`.
+        `aask` is the asynchronous form of `ask`; `on_text` and `on_method` are as in `conspectus.aask`.
         """
         async with self._request(question) as (request, why, session):
 
@@ -113,7 +113,7 @@ class Conversation:
 
     @public
     async def acontext(self, question: str) -> QuestionContext:
-        """Gather what `ask` would answer from, as `conspectus.context` does; the conversation stays as it is."""
+        """Gather the context that `ask` would answer from, as `conspectus.context` does, without adding an exchange."""
         async with self._request(question) as (request, why, _):
             seen = await request.context()
             return replace(seen, why=_joined(why, seen.why))
@@ -121,14 +121,14 @@ class Conversation:
     context = synchronous(acontext)
 
     def forget(self) -> None:
-        """Begin anew; a file that stores the conversation is emptied."""
+        """Remove all exchanges; a file that stores the conversation is emptied."""
         self.turns = []
         if self._file is not None and self._file.exists():
             self._file.write_text("", encoding="utf-8")
 
     @asynccontextmanager
     async def _request(self, question: str) -> AsyncGenerator[tuple[Request, str, Session | None]]:
-        """Open the model; yield a question as one that stands alone, how it came to that, and the session."""
+        """Open the model; yield the request for the rewritten question, how it was rewritten, and the session."""
         began = time.perf_counter()
         check_question(question, self._run.settings.answer.context_tokens)
         index = self._view.index
@@ -140,7 +140,7 @@ class Conversation:
             yield Request.on(standalone, self._view, run, self._options, began), why, session
 
     async def _standalone(self, question: str, model: Model) -> tuple[str, str]:
-        """Return a question that stands alone, and how it came to that, "" where it stays as it is."""
+        """Return the rewritten question, and how it was rewritten, "" if it stays as it is."""
         turns = self.turns[-REMEMBERED:]
         earlier = tuple(Exchange(turn.resolved, _MARKERS.sub("", turn.answer)[:LONGEST]) for turn in turns)
         if not earlier:
@@ -190,15 +190,15 @@ _PRONOUN = question_pattern(ENGLISH, "pronoun")
 _PRONOUN_ZH = question_pattern("zh", "pronoun", re.NOFLAG)
 _EXPLETIVE = question_pattern(ENGLISH, "expletive")
 _LEAD = question_pattern(ENGLISH, "goes_on")
-"""What a question begins with that goes on with the last one."""
+"""Beginnings of a question that continues the last one."""
 _ALONE = question_pattern(ENGLISH, "stands_alone")
 _QUESTION = question_pattern(ENGLISH, "asks_anything")
 
 
 def rewrite_question(question: str, exchanges: Sequence[Exchange], index: Index) -> tuple[str, str]:
-    """Return a question that stands alone, by the exchanges before it, the latest last, and how it came to that.
+    """Return a question rewritten by the exchanges before it, the latest last, and how it was rewritten.
 
-    Pronouns and `And Ada?` go on with the last question that asked or named anything; the others stay as they are.
+    Pronouns and `And Ada?` refer to the last question that asked or named anything; other questions stay as they are.
     """
     last = next((exchange for exchange in reversed(exchanges) if _asks(exchange.question, index)), None)
     if last is None:
@@ -210,14 +210,14 @@ def rewrite_question(question: str, exchanges: Sequence[Exchange], index: Index)
 
 
 def _asks(text: str, index: Index) -> bool:
-    """Tell whether a message asks for anything, or names something: thanks do not."""
+    """Return whether a message asks for anything or names something, unlike thanks."""
     read = read_question(text, *index.languages)
     asks = read.asks_fact or read.asks_description or read.about_whole
     return asks or bool(read.names or entities_in(text, index))
 
 
 def _continued(question: str, bare: str, before: str, index: Index) -> tuple[str, str]:
-    """Return the last question with another name (`And Ada?`) or with `Why?` after it; a new subject stays alone."""
+    """Return the last question with another name (`And Ada?`) or followed by `Why?`; a new subject stays as it is."""
     named, old = entities_in(bare, index), entities_in(before, index)
     for entity in old:
         if named and entity.type.lower() == named[0].type.lower():
@@ -233,7 +233,7 @@ def _continued(question: str, bare: str, before: str, index: Index) -> tuple[str
 
 
 def _resolved(question: str, last: Exchange, index: Index) -> tuple[str, str]:
-    """Return a question with the names that its pronouns mean."""
+    """Return a question with its pronouns replaced by the names that they mean."""
     expletives = [match.span() for match in _EXPLETIVE.finditer(question)]
     reasons: dict[str, None] = {}
 
@@ -242,7 +242,7 @@ def _resolved(question: str, last: Exchange, index: Index) -> tuple[str, str]:
         if any(start <= match.start() < end for start, end in expletives):
             return word
         if any(_fits(entity, word) for entity in entities_in(question[: match.start()], index)):
-            return word  # it means what this question names itself
+            return word  # it refers to a name in this question
         meant = _meant(word, last, index)
         reasons[f"“{word}” means {meant}" if meant else f"nothing was found that “{word}” may mean"] = None
         return f"{meant}{_ending(match, question)}" if meant else word
@@ -253,7 +253,7 @@ def _resolved(question: str, last: Exchange, index: Index) -> tuple[str, str]:
 
 
 def _ending(match: re.Match[str], question: str) -> str:
-    """Return the ending that a name takes in the place of a possessive."""
+    """Return the ending that a name takes when it replaces a possessive pronoun."""
     word, after = match[0].lower(), question[match.end() :]
     if word == "其":
         return "的"
@@ -262,7 +262,7 @@ def _ending(match: re.Match[str], question: str) -> str:
 
 
 def _meant(word: str, last: Exchange, index: Index) -> str:
-    """Return what a pronoun may mean: what the last question names, else what its answer names most; "" for nothing."""
+    """Return the name that a pronoun may mean: from the last question, else the commonest in its answer; else ""."""
     for text in (last.question, _ASIDE.sub("", last.answer)):
         fitting = [entity for entity in entities_in(text, index) if _fits(entity, word)]
         if fitting:
@@ -281,7 +281,7 @@ def _fits(entity: Entity, pronoun: str) -> bool:
 
 
 def _mention(entity: Entity, text: str) -> tuple[int, int]:
-    """Return where a text first mentions an entity, by the longest of its names that occurs, and how long that is."""
+    """Return the position and length of the first mention of an entity in a text, by its longest name that occurs."""
     for name in sorted((entity.name, *entity.aliases), key=len, reverse=True):
         if match := re.search(re.escape(name), text, re.IGNORECASE):
             return match.start(), len(match[0])

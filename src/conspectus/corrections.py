@@ -1,4 +1,4 @@
-"""Corrections: changes of a person to the graph, and the TOML file that stores them.
+"""Corrections: changes that people make to the graph, and the TOML file that stores them.
 
     [[correction]]
     number = 2
@@ -9,8 +9,8 @@
     note = "the boat, not the rock"
 
 `indexing.corrections` applies them at every build, in the order of the file, each to the result of those before it. A
-correction names entities by a name or an alias. New ones are added at the end of the file. One that is undone stays as
-a comment, so that comments and edits by hand are kept and no number is given twice.
+correction names entities by a name or an alias. New ones are added at the end of the file. An undone correction stays
+as a comment, so that comments and manual edits are preserved and no number is used twice.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from conspectus.rows import Document
 from conspectus.text.words import name_key
 
 ADDED_FACTS = "said by people"
-"""The path of the document that holds added facts; no file has it."""
+"""The path of the document that contains added facts; it is not a file."""
 
 
 Text = Annotated[str, AfterValidator(lambda text: " ".join(text.encode("utf-8", "replace").decode().split()))]
@@ -42,17 +42,17 @@ Name = Annotated[Text, Field(min_length=1)]
 
 @dataclass(frozen=True)
 class Correction:
-    """A change of the graph. Two that make the same change are equal, whatever their number, date, author and note.
+    """A change of the graph. Corrections with the same change are equal, whatever their number, date, author and note.
 
-    `conspectus correct` has a command for each kind, made of its fields and its docstring. In the file the key of the
-    field `main` is the `kind`; the number identifies a correction, and the order is that of the file.
+    `conspectus correct` has a command for each kind, made from its fields and its docstring. In the file, the key of
+    the field `main` is the `kind`; the number identifies a correction, and the order is that of the file.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     kind: ClassVar[str]
     main: ClassVar[str] = "name"
     template: ClassVar[str]
-    """It in words, with its fields in braces."""
+    """The correction as a text, with its fields in braces."""
     number: int = field(default=0, kw_only=True, compare=False)
     date: Annotated[str, BeforeValidator(str)] = field(default="", kw_only=True, compare=False)
     author: Text = field(default="", kw_only=True, compare=False)
@@ -60,12 +60,12 @@ class Correction:
 
     @property
     def title(self) -> str:
-        """Its number, as failures and citations show it."""
+        """The number of the correction, as failures and citations show it."""
         return f"correction {self.number}"
 
     @property
     def mark(self) -> str:
-        """Its number and a hash of its content: an index records the marks that it was built with."""
+        """The number and a hash of the content: an index records the marks of the corrections applied to it."""
         return f"{self.number}:{sha256(repr(self).encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class Correction:
 
 
 def _about(text: str, metavar: str = "NAME") -> Any:
-    """Return what describes a field, as the command line shows it."""
+    """Return a pydantic field with its description for the command line."""
     return Field(description=text, title=metavar)
 
 
@@ -191,9 +191,9 @@ C = TypeVar("C", bound=Correction)
 
 
 def validated(kind: type[C], values: Mapping[str, Any]) -> C:
-    """Return a correction of some values, its texts each on one line.
+    """Return a correction made from values, with each text on one line.
 
-    Raises UsageError where a value is missing or not allowed, or the correction makes no sense by itself.
+    Raises UsageError if a value is missing or not allowed, or if the correction is invalid by itself.
     """
     try:
         correction = TypeAdapter(kind).validate_python(dict(values))
@@ -222,7 +222,7 @@ def marks(corrections: Iterable[Correction]) -> str:
 
 
 def source_documents(documents: Iterable[Document]) -> list[Document]:
-    """Return the documents of an index that were read, without the document of added facts."""
+    """Return the documents of an index except for the document of added facts."""
     return [document for document in documents if document.path != ADDED_FACTS]
 
 
@@ -234,7 +234,7 @@ HEAD = """\
 """
 _START = re.compile(r"^(?=[ \t]*\[\[[ \t]*correction[ \t]*\]\])", re.MULTILINE)
 _NUMBER = re.compile(r"^[ \t]*(?:#[ \t]*)?number[ \t]*=[ \t]*(\d+)", re.MULTILINE)
-"""The number of a correction, or of one that was undone and is a comment."""
+"""The number of a correction, or of an undone one in a comment."""
 
 
 def file_of(folder: Path) -> Path:
@@ -243,9 +243,9 @@ def file_of(folder: Path) -> Path:
 
 
 def read_file(path: Path) -> list[Correction]:
-    """Return the corrections of a file in its order; none if there is no file.
+    """Return the corrections in a file, in its order; none if there is no file.
 
-    Raises UsageError, with the line or the number, where the file is not valid.
+    Raises UsageError, with the line or the number, if the file is not valid.
     """
     text = _text(path)
     try:
@@ -280,26 +280,26 @@ def _of_row(row: dict[str, Any]) -> Correction:
 
 
 def next_number(path: Path) -> int:
-    """Return the number of the next correction in a file: one that none has or had."""
+    """Return the number for the next correction in a file, which no correction has or had."""
     return 1 + max(map(int, _NUMBER.findall(_text(path))), default=0)
 
 
 def append(path: Path, correction: Correction) -> None:
-    """Add a correction at the end of a file, which is created if it is missing."""
+    """Append a correction to a file, which is created if it is missing."""
     main = getattr(correction, correction.main)
     values: dict[str, Any] = {"number": correction.number, correction.kind: main}
     by_name = sorted(fields(correction), key=lambda f: bool(f.kw_only))  # date, author and note come last
     values |= {f.name: value for f in by_name if (value := getattr(correction, f.name)) != f.default}
     del values[correction.main]
     lines = ["[[correction]]"]
-    for key, value in values.items():  # a value in TOML is one in JSON but for one character
+    for key, value in values.items():  # JSON values are valid TOML, except for one character
         dumped = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
         lines.append(f"{key} = {dumped}")
     _replace(path, "\n".join((f"{(_text(path) or HEAD).rstrip()}\n", *lines, "")))
 
 
 def remove(path: Path, number: int) -> Correction:
-    """Make a comment of a correction in a file and return it; raise NotFound where the file has none of that number."""
+    """Comment out a correction in a file and return it; raise NotFound if the file has none with that number."""
     corrections = read_file(path)
     numbers = [correction.number for correction in corrections]
     if number not in numbers:
@@ -315,10 +315,10 @@ _COMMENTED = re.compile(r"^[ \t]*# ?(?=\[\[|[\w-]+[ \t]*=)", re.MULTILINE)
 
 
 def undone(path: Path) -> list[Correction]:
-    """Return the corrections of a file that were undone, and so are comments in it."""
+    """Return the corrections of a file that were undone, which are comments in it."""
     rows: dict[int, Correction] = {}
     for part in _START.split(_COMMENTED.sub("", _text(path)))[1:]:
-        with suppress(tomllib.TOMLDecodeError, UsageError):  # comments of people are no corrections
+        with suppress(tomllib.TOMLDecodeError, UsageError):  # other comments are no corrections
             correction = _of_row(tomllib.loads(part)["correction"][0])
             rows[correction.number] = correction
     return [rows[number] for number in rows.keys() - {row.number for row in read_file(path)}]
@@ -336,7 +336,7 @@ def _text(path: Path) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file so that either the old or the new one is there as a whole."""
+    """Write a file atomically: either the old or the new content is there as a whole."""
     temporary = path.with_name(path.name + ".tmp")
     try:
         temporary.write_text(text, encoding="utf-8", newline="\n")

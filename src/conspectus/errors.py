@@ -1,7 +1,7 @@
-"""Every error that Conspectus raises, as one tree whose root is `ConspectusError`.
+"""All errors that Conspectus raises, as one tree whose root is `ConspectusError`.
 
-Messages say what happened, to which document or call, and what to do next. A failure that leaves the rest of the
-work standing is not an exception but a row: see `rows.Failure`.
+Messages say what happened, to which document or call, and what to do next. A failure that does not stop the rest of
+the work is not an exception but a row: see `rows.Failure`.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from collections.abc import Iterable, Sequence
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return what to add to an error about an unknown name: the known one that it is most like, "" if there is none."""
-    import difflib  # here: most commands need not wait for it
+    """Return a hint for an error about an unknown name: the most similar known name, "" if none is similar."""
+    import difflib  # here, since most commands do not need it
 
     near = difflib.get_close_matches(name.lower(), list(names), n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 class ConspectusError(Exception):
-    """The root of the tree; catch it to catch everything that is ours."""
+    """The base of all errors of Conspectus; catch it to catch them all."""
 
 
 class UsageError(ConspectusError):
-    """What was asked for makes no sense; nothing was read or written."""
+    """An argument or a combination of arguments is invalid; nothing was read or written."""
 
 
 class SettingsError(UsageError):
@@ -34,11 +34,11 @@ class DocumentError(ConspectusError):
 
 
 class EmptyDocument(DocumentError):
-    """A document is empty, or holds nothing but whitespace."""
+    """A document is empty, or contains nothing but whitespace."""
 
 
 class WorkerEnded(ConspectusError):
-    """A worker process ended, with an exit `status`, before its work was done; `late` where that took too long."""
+    """A worker process ended, with an exit `status`, before its work was done; `late` if it took too long."""
 
     def __init__(self, message: str, status: int | None = None, *, late: bool = False) -> None:
         super().__init__(message)
@@ -46,26 +46,26 @@ class WorkerEnded(ConspectusError):
 
 
 class StoreError(ConspectusError):
-    """Something about an index folder."""
+    """There is a problem with an index folder."""
 
 
 class IndexMissing(StoreError):
-    """There is no index where one was named."""
+    """There is no index in the given folder."""
 
 
 class IndexDamaged(StoreError):
-    """A file of the snapshot is missing, or is not what the manifest says it is."""
+    """A file of the snapshot is missing, or differs from the manifest."""
 
 
 class RowMissing(IndexDamaged, KeyError):
-    """A row or an array of an index is not there, though others of it need it."""
+    """A row or an array of an index is missing although other parts of the index need it."""
 
     def __str__(self) -> str:
         return f"the index lacks {str(self.args[0])[:80]!r}, which other parts of it need; index again"
 
 
 class IndexOutdated(StoreError):
-    """An earlier Conspectus wrote the index, in a format that is read no more; a new one may take its place."""
+    """An earlier Conspectus wrote the index, in a format that is no longer read; a new index may replace it."""
 
 
 class IndexBusy(StoreError):
@@ -73,7 +73,7 @@ class IndexBusy(StoreError):
 
 
 class ModelError(ConspectusError):
-    """A model did not perform a task."""
+    """A model failed to perform a task."""
 
 
 class NotSupported(ModelError):
@@ -81,15 +81,15 @@ class NotSupported(ModelError):
 
 
 class Unusable(ModelError):
-    """Nothing more can be asked of a model now: a reason to stop, not a failure of one call."""
+    """A model cannot be asked any more now: a reason to stop, not a failure of one call."""
 
 
 class ServerDown(Unusable):
-    """There is no server at the model's address."""
+    """No model server answers at the model's address."""
 
 
 class BadKey(Unusable):
-    """The model's server wants a key, another key, or money on the account."""
+    """The model's server requires a key, a different key, or credit on the account."""
 
 
 class UnknownModel(Unusable):
@@ -97,23 +97,23 @@ class UnknownModel(Unusable):
 
 
 class BudgetReached(Unusable):
-    """The next call would pass the budget of the run."""
+    """The next call would exceed the budget."""
 
 
 class CacheFailed(Unusable):
-    """The replies of a model cannot be stored, so that nothing more is bought."""
+    """The replies of a model cannot be stored, so no further calls are paid for."""
 
 
 class CallFailed(ModelError):
-    """One call failed for good; others need not.
+    """One call failed permanently; other calls may succeed.
 
-    `passing` tells whether asking again later can help, `charged` whether it may have to be paid for all the same.
+    `passing` is whether asking again later may help, `charged` whether the call may have to be paid for anyway.
     """
 
     passing = False
     charged = False
     retry_after: float | None = None
-    """Seconds that the server asked to wait, where it said so."""
+    """Seconds to wait, if the server named a time."""
 
 
 class ContextTooLong(CallFailed):
@@ -121,11 +121,11 @@ class ContextTooLong(CallFailed):
 
 
 class Refused(CallFailed):
-    """The server will not answer a request."""
+    """The server refuses to answer a request."""
 
 
 class NotAccepted(Refused):
-    """The server does not take a `feature` of the request: `json_schema`, `json_object`, `logit_bias`."""
+    """The server does not support a `feature` of the request: `json_schema`, `json_object`, `logit_bias`."""
 
     def __init__(self, message: str, feature: str) -> None:
         super().__init__(message)
@@ -133,32 +133,32 @@ class NotAccepted(Refused):
 
 
 class RateLimited(CallFailed):
-    """The server's limits left no room, however long we waited."""
+    """The server's rate limits refused the call, even after backoff."""
 
     passing = True
 
 
 class BadReply(CallFailed):
-    """What the model replied was cut off, or is not what was asked for and cannot be repaired without guessing."""
+    """The model's reply was cut off, or does not have the requested form and cannot be repaired without guessing."""
 
     passing = True
 
 
 class TimedOut(CallFailed):
-    """No reply came in time."""
+    """No reply arrived in time."""
 
     passing = True
     charged = True
 
 
 class ServerFailed(CallFailed):
-    """The server failed, broke the connection, or sent what is no reply."""
+    """The server failed, broke the connection, or sent an invalid reply."""
 
     passing = True
 
 
 class NotFound(ConspectusError):
-    """An index has nothing of the name that was asked for; `near` has names that are spelt like it."""
+    """An index has nothing with the requested name; `near` contains names with a similar spelling."""
 
     def __init__(self, message: str, name: str = "", near: Sequence[str] = ()) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Looking around in an index: one thing of the graph, how two are connected, the reports as a tree."""
+"""Explore an index: one entity of the graph, the path between two entities, the reports as a tree."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, public
 from conspectus.text.words import entity_keys, name_key, stem
 
 SHORTEST_PREFIX = 6
-"""Characters of an id that are enough to name a report by."""
+"""Minimum number of characters of an id to name a report."""
 MOST_DOCUMENTS = 10
-"""Documents of an entity that are listed: those that name it most."""
+"""Maximum number of documents listed for an entity: those with the most chunks that name it."""
 Shown = Callable[[str], str]
 
 
@@ -40,7 +40,7 @@ Shown = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A relationship from one thing to another, with places that tell of it, the most telling first."""
+    """A relationship from one entity to another, with its sources, the most informative first."""
 
     source: str
     target: str
@@ -50,7 +50,7 @@ class Edge:
     sources: tuple[Source, ...]
 
     def passages(self, shown: Shown = one_line, most: int = 2) -> Iterator[str]:
-        """Yield the passages that tell of it; its description where it is of a graph without texts."""
+        """Yield the passages of the sources, or the description if the graph has no texts."""
         if self.description and not self.sources:
             yield f"    {shown(snippet(self.description, SNIPPET))}"
         for source in self.sources[:most]:
@@ -59,7 +59,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """A community that holds a thing; `report` and `title` are those of its report, where it has one."""
+    """A community of an entity; `report` and `title` are the number and title of its report, if it has one."""
 
     community: int
     level: int
@@ -69,7 +69,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A document that names a thing, and in how many of its chunks."""
+    """A document that mentions an entity, and the number of its chunks that do."""
 
     document: str
     title: str
@@ -78,7 +78,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class EntityView:
-    """What the graph knows of one thing."""
+    """The rows of an index about one entity."""
 
     id: str
     number: int
@@ -90,14 +90,14 @@ class EntityView:
     frequency: int
     sources: tuple[Source, ...]
     relationships: tuple[Edge, ...]
-    """The strongest; `degree` tells how many there are."""
+    """The strongest relationships; `degree` is the number of all."""
     communities: tuple[Membership, ...]
-    """The deepest first."""
+    """The communities of the entity, the deepest first."""
     documents: tuple[Mention, ...]
-    """Those that name it in most chunks first."""
+    """The documents that mention the entity, those with the most such chunks first."""
 
     def __str__(self) -> str:
-        """Return it as text, without control characters."""
+        """Return the view as text, without control characters."""
         return "\n".join(self.lines())
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ class EntityView:
         return "\n".join(self.lines(escaped, "**{}**".format, "- "))
 
     def lines(self, shown: Shown = one_line, bold: Shown = one_line, item: str = "") -> Iterator[str]:
-        """Yield it as lines: `shown` makes a text harmless, `bold` is for headings, `item` begins a row of a list."""
+        """Yield the view as lines: `shown` escapes a text, `bold` formats headings, `item` begins an item of a list."""
         yield bold(shown(self.name)) + (f"  ({shown(self.type)})" if self.type else "")
         if self.aliases:
             yield f"Also: {', '.join(map(shown, self.aliases))}"
@@ -137,21 +137,21 @@ class EntityView:
 
 @dataclass(frozen=True, slots=True)
 class GraphPath:
-    """How two things are connected; no steps where they are not."""
+    """The path between two entities; without steps if they are not connected."""
 
     source: str
     target: str
     steps: tuple[Edge, ...]
 
     def __str__(self) -> str:
-        """Return it as text, without control characters."""
+        """Return the path as text, without control characters."""
         return "\n".join(self.lines())
 
     def _repr_markdown_(self) -> str:
         return "\n".join(self.lines(escaped, "**{}**".format))
 
     def lines(self, shown: Shown = one_line, bold: Shown = one_line) -> Iterator[str]:
-        """Yield it as lines: `shown` makes a text harmless, `bold` is for headings."""
+        """Yield the path as lines: `shown` escapes a text, `bold` formats headings."""
         if not self.steps:
             yield f"Nothing in the graph connects {shown(self.source)} and {shown(self.target)}."
             return
@@ -167,12 +167,12 @@ class GraphPath:
 def entity_view(
     name: str, index: AnyIndex = DEFAULT_FOLDER, *, most: int = 10, places: int = 2
 ) -> EntityView:
-    """Return what the graph of an index, or of that in a folder, knows of an entity.
+    """Return the rows about an entity in an index, or in the index of a folder.
 
-    most: how many of its strongest relationships.
-    places: how many sources of each.
+    most: the maximum number of relationships, the strongest first.
+    places: the maximum number of sources of the entity and of each relationship.
 
-    Case, spacing and aliases do not matter. Raises NotFound, which tells what is near.
+    The name may differ in case and spacing, or be an alias. Raises NotFound, with similar names.
     """
     index = opened(index)
     entity = find_entity(name, index)
@@ -200,10 +200,10 @@ def entity_view(
 
 @public
 def path_between(source: str, target: str, index: AnyIndex = DEFAULT_FOLDER, *, places: int = 2) -> GraphPath:
-    """Return the path between two things that is shortest by weight; without steps where there is none.
+    """Return the shortest path by weight between two entities; without steps if there is none.
 
-    A step costs 1 + 1 / weight: fewer steps go before more, unless those are stated far more often. Raises
-    NotFound for an unknown name, UsageError where both names mean one thing.
+    A step costs 1 + 1 / weight: a path of fewer steps wins unless the longer one is stated far more often. Raises
+    NotFound for an unknown name, UsageError if both names mean the same entity.
     """
     index = opened(index)
     start, end = find_entity(source, index), find_entity(target, index)
@@ -218,7 +218,7 @@ def path_between(source: str, target: str, index: AnyIndex = DEFAULT_FOLDER, *, 
 
 
 def _shortest(start: str, end: str, index: Index) -> list[Relationship]:
-    """Return the relationships of the shortest path by Dijkstra's algorithm, from its end; none where there is none."""
+    """Return the relationships of the shortest path by Dijkstra's algorithm, from its end; empty if there is none."""
     reached_by: dict[str, Relationship] = {}
     costs = {start: 0.0}
     queue = [(0.0, start)]
@@ -241,8 +241,8 @@ def _shortest(start: str, end: str, index: Index) -> list[Relationship]:
 
 
 def find_entity(name: str, index: Index) -> Entity:
-    """Return the one thing that a name means; raise NotFound, with what is near, for none and for several."""
-    if name in index.entity_of_name:  # others may differ from it in case alone
+    """Return the entity that a name means; raise NotFound, with similar names, if there is none or more than one."""
+    if name in index.entity_of_name:  # others may differ from it only in case
         return index.entities[index.entity_of_name[name]]
     key = name_key(name)
     first, _, last = key.rpartition(" ")
@@ -259,7 +259,7 @@ def find_entity(name: str, index: Index) -> Entity:
 
 
 def suggestions(name: str, index: Index, most: int = 5) -> list[str]:
-    """Return names of entities that are spelt like a name, then of those that share a word with it."""
+    """Return names of entities with a similar spelling, then names that share a word; at most `most`."""
     numbers, key = index.derive(entity_keys), name_key(name)
     shared = {k: len(set(key.split()).intersection(k.split())) for k in numbers}
     sharing = sorted(
@@ -291,13 +291,13 @@ def sources_of(spans: Iterable[Span], index: Index) -> tuple[Source, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A report and those of its community's parts."""
+    """A report and the reports of its sub-communities."""
 
     report: Report
     below: tuple[Branch, ...]
 
     def __repr__(self) -> str:
-        """Return the title and how many are below on one line."""
+        """Return the title and the number of branches below, on one line."""
         return f"<Branch {self.report.title!r}, {len(self.below)} below>"
 
 
@@ -312,9 +312,9 @@ class ReportView:
 
 @public
 def report_tree(index: AnyIndex = DEFAULT_FOLDER, deepest: int | None = None) -> list[Branch]:
-    """Return the reports as a tree, the most important of a branch first, cut below a level.
+    """Return the reports as a tree, the most important of a branch first, down to the level `deepest`.
 
-    Brief reports are left out: the leaves of a tree that is cut at a level are the others of that level's view.
+    Brief reports are left out: the leaves of a tree cut at a level are the other reports of that level's view.
     """
     index = opened(index)
     reported = index.report_of_community
@@ -325,7 +325,7 @@ def report_tree(index: AnyIndex = DEFAULT_FOLDER, deepest: int | None = None) ->
             if deepest is not None and community.level > deepest:
                 continue
             below = branches(community.children)
-            report = reported.get(community.number)  # without one, its parts stand in its place
+            report = reported.get(community.number)  # without one, its sub-communities replace it
             tree += [Branch(report, tuple(below))] if report and not report.brief else below
         return sorted(tree, key=lambda b: (-b.report.rating, b.report.number))
 
@@ -334,10 +334,10 @@ def report_tree(index: AnyIndex = DEFAULT_FOLDER, deepest: int | None = None) ->
 
 @public
 def report_view(name: str | int, index: AnyIndex = DEFAULT_FOLDER) -> ReportView:
-    """Return a report with its neighbours; raise NotFound where a name leads to none or to several.
+    """Return a report with its neighbours; raise NotFound if a name matches no report or several.
 
     A name is the report's number (`12`, as in `[Data: Reports (12)]`), `c` and the number of its community
-    (`c12`), or at least the first 6 characters of its id. What can be read as several is the first of them.
+    (`c12`), or at least the first 6 characters of its id, tried in this order.
     """
     index = opened(index)
     report = _report_of(str(name).strip(), index)

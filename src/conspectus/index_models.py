@@ -1,13 +1,13 @@
-"""What an index remembers of the models that it was built with, and when a later command uses them.
+"""The models that an index was built with, and when later commands use them.
 
-The manifest of a snapshot holds the settings that it was built by: the language model, the address of its server, the
-embedder, and never a key. Whoever asks the index, or builds it again, gets the same models unless the caller names
-others: by a flag, an environment variable, `conspectus.toml`, or settings in Python; `extractive` is none.
+The manifest of a snapshot records the settings of its build: the language model, the address of its server, the
+embedder, and never a key. Questions to the index, and later builds, use the same models unless the caller names others:
+by a flag, an environment variable, `conspectus.toml`, or settings in Python; `extractive` stands for no model.
 
-An index may come from somebody else, so an address that it names is used only if it is on this machine, or that of the
-provider in the model's name, which then gets the provider's own key. Any other address has to be named by the user
-(`--base-url`, `llm.base_url`): until then nothing is sent to it, neither text nor key. So has every file and folder. Of
-several indexes that are asked as one, the model is used that all of them agree on, else none.
+An index may come from somebody else, so an address that it names is used only if it is on this machine, or if it is
+that of the provider in the model's name, which then gets the provider's own key. Any other address has to be named by
+the user (`--base-url`, `llm.base_url`); until then, neither text nor key is sent to it. The same holds for files and
+folders. An index union uses a model only if all of its indexes agree on it.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ REPLIES = (
     "llm.tasks", "llm.temperature", "llm.max_tokens", "llm.reasoning_effort",
     "llm.context_window",
 )  # fmt: skip
-"""What the replies of a language model depend on: it is remembered with the model, or all would be asked for anew."""
+"""Settings that replies depend on: they are taken over with the model; otherwise the response cache would not match."""
 BY_WORDS = 300
-"""Rows whose vectors are compared since their words are those of the question, where not all are: as many as `hybrid`
-compares the sentences of. Without, its R@5 of 2wiki falls by 6 points where lists have 6 to 12 % of the vectors."""
+"""Number of rows, the best by words, whose vectors are also compared if only the nearest lists are: as many as `hybrid`
+compares the sentences of. Without them, its R@5 of 2wiki falls by 6 points if lists have 6 to 12 % of the vectors."""
 FUNCTION = "python/"
-"""How the names of embedders begin that are functions of a caller: only that caller has them."""
+"""Prefix of the names of embedders that are functions of a caller, and exist only in the caller's process."""
 MODELS = ("model", "llm.base_url", "llm.embedder_base_url", "vectors.embedder")
-"""Settings of models that are never taken over from an index without a look at the address."""
+"""Settings of models that are never taken over from an index without a check of the address."""
 FILES = ("llm.prompts", "llm.trace", "rerank.by")
-"""Settings that may name a file or a folder: they come from the user alone."""
+"""Settings that may name a file or a folder, and are therefore never taken over from an index."""
 _stored = BoundedCache[str, Settings](32)
 
 
 def stored_settings(built: Mapping[str, Any]) -> Settings:
-    """Return the settings that the manifest of an index has; the defaults where it was changed by hand to others."""
-    key = repr(built)  # 30 us, and 2 ms to read them, twice for each question
+    """Return the settings in the manifest of an index, or the defaults if they are invalid, e.g. edited by hand."""
+    key = repr(built)  # takes 30 us; parsing takes 2 ms, twice for each question
     return _stored.get(key) or _stored.setdefault(key, _read_settings(built))
 
 
@@ -76,12 +76,12 @@ def with_index_models(
     language_model: bool = True,
     builds: bool = False,
 ) -> Resolved:
-    """Return settings completed by what the indexes remember that were built by the settings `built`.
+    """Return settings completed by the models of the indexes that were built with the settings `built`.
 
-    Without `language_model` only the embedder is remembered, for searches. `builds` takes the embedder over by its
-    name too: to ask, an index always uses the embedder that made its vectors.
+    Without `language_model`, only the embedder is taken over, for searches. `builds` also takes over the embedder's
+    name; for questions that is not needed, since they always use the embedder that made the vectors.
 
-    Raises UsageError where the model was asked at an address that the user has to name first.
+    Raises UsageError if the address of the model is one that the user has to name first.
     """
     values = _of_model(resolved, built) if language_model else {}
     base_url = values.get("llm.base_url") or resolved.settings.llm.base_url
@@ -92,16 +92,16 @@ def with_index_models(
 
 
 def _filled(resolved: Resolved, values: Mapping[str, Any], origin: str) -> Resolved:
-    """Return settings with values for the keys that have their defaults."""
+    """Return settings with new values for those keys that have their defaults."""
     defaults = [key for key in values if resolved.origins.get(key) == "default"]
     return completed(resolved, {key: values[key] for key in defaults}, origin)
 
 
 def settings_of_index(built: Mapping[str, Any], given: Mapping[str, Any]) -> Resolved:
-    """Return the settings that an index was built with, but for the given ones, by dotted key.
+    """Return the settings that an index was built with, overridden by the given ones, by dotted key.
 
-    Its models are its own too, whatever `conspectus.toml` and the environment say; those count only where an address,
-    a file or a folder has to be named. Raises UsageError where one is not.
+    This includes its models: `conspectus.toml` and the environment are used only for an address, a file or a folder
+    that the user has to name. Raises UsageError if one of these is not named.
     """
     stored = stored_settings(built)
     own, users = by_key(stored), by_key(load(given).settings)
@@ -119,7 +119,7 @@ def settings_of_index(built: Mapping[str, Any], given: Mapping[str, Any]) -> Res
 
 
 def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does: str = "answers") -> str:
-    """Return a line that says which models are used and why; "" where the command itself names them, or none is."""
+    """Return a line about the models in use and the reason; "" if the command itself names them, or none is used."""
     settings, origins = resolved.settings, resolved.origins
     origin, url = origins.get("model", ""), settings.llm.base_url
     at = f" at {url}" if url else ""
@@ -146,22 +146,22 @@ def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does
 
 
 def _has_server(embedder: str) -> bool:
-    """Tell whether an embedder is neither none nor local nor a function."""
+    """Return whether an embedder is on a server: neither none nor local nor a function."""
     kind = embedder.partition(":")[0]
     return kind not in ("", NONE, "local") and not kind.startswith(FUNCTION)
 
 
 def own_embedder(index: Index) -> str:
-    """Return whose vectors an index has, "" where it has none."""
+    """Return the name of the embedder of an index's vectors, "" if the index has none."""
     made: Mapping[str, str] = index.settings.get("vectors", {})
     return made.get("embedder", "") if "vectors.chunks" in index.arrays else ""
 
 
 def checked_address(model: str, address: str, name_it: str = "", instead: str = "") -> str:
-    """Return the address to ask a remembered model at, "" for its provider's own.
+    """Return the address at which to ask the model of an index, "" for the provider's own.
 
-    Raises UsageError where it is neither on this machine nor the provider's own: the user has to name it. The error
-    says how to name it, and what to do instead.
+    Raises UsageError if it is neither on this machine nor the provider's own, so that the user has to name it. The
+    error gives the way to name it (`name_it`) and the alternative (`instead`).
     """
     provider, address = _provider(model), address.rstrip("/")
     if not address or (provider and address == PRESETS[provider].base_url):
@@ -177,7 +177,7 @@ def checked_address(model: str, address: str, name_it: str = "", instead: str = 
 
 
 def checked_embedder(name: str) -> str:
-    """Return the name of an embedder that only an index names; raise UsageError where it is a folder."""
+    """Return the name of an embedder that only an index names; raise UsageError if it is a folder."""
     if name.startswith("local:") and needs_naming(name.removeprefix("local:")):
         raise _not_opened(f"this index has vectors of {name}", f"embedder={name!r} or vectors.embedder")
     return name
@@ -189,10 +189,10 @@ def _not_opened(what: str, setting: str) -> UsageError:
 
 
 def _of_model(resolved: Resolved, built: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the settings of the language model that the indexes agree on.
+    """Return the settings of the language model that the indexes agree on, {} if they do not.
 
-    Who names another model of the same kind of name gets it at the same server; a provider in a name says which server
-    is meant.
+    If the user names another model, neither of the names having a provider, it is asked at the same server; a provider
+    in a name determines the server.
     """
     memories = [stored_settings(settings) for settings in built if "model" in settings]
     distinct = {(memory.model, memory.llm.base_url): memory for memory in memories}
@@ -212,7 +212,7 @@ def _of_model(resolved: Resolved, built: Sequence[Mapping[str, Any]]) -> dict[st
     if named and provider:
         return {}
     if not (address or provider or addressed):
-        return {}  # no server is known
+        return {}  # the server is unknown
     values: dict[str, Any] = {"model": name}
     if name == memory.model:
         values |= replies
@@ -222,7 +222,7 @@ def _of_model(resolved: Resolved, built: Sequence[Mapping[str, Any]]) -> dict[st
 
 
 def _of_embedder(resolved: Resolved, memory: Settings, base_url: str, *, builds: bool) -> dict[str, Any]:
-    """Return the settings of the embedder of an index; none where its address would have to be named."""
+    """Return the settings of the embedder of an index; {} if the user has to name its address first."""
     name = memory.vectors.embedder
     named = resolved.origins.get("vectors.embedder") != "default"
     if name == NONE or (named and resolved.settings.vectors.embedder != name):
@@ -235,13 +235,13 @@ def _of_embedder(resolved: Resolved, memory: Settings, base_url: str, *, builds:
     try:
         address = checked_address(name, address)
     except UsageError:
-        return {}  # methods that compare vectors say so
+        return {}  # methods that compare vectors raise it
     values = {"llm.embedder_base_url": address} if address != base_url else {}
     return values | ({"vectors.embedder": name if named else checked_embedder(name)} if builds else {})
 
 
 def embedder_address(settings: Settings) -> str:
-    """Return where the embedder of settings is asked; "" for its provider's own server, and where it has none."""
+    """Return the address of the embedder of settings; "" for its provider's own server, or if it has no server."""
     address = settings.llm.embedder_base_url or settings.llm.base_url
     return address if _has_server(settings.vectors.embedder) else ""
 
@@ -252,19 +252,19 @@ def _provider(model: str) -> str | None:
 
 
 def has_vectors(index: Index) -> bool:
-    """Tell whether an index has vectors of its chunks."""
+    """Return whether an index has vectors of its chunks."""
     return "vectors.chunks" in index.arrays
 
 
 def open_embedders(_: Index) -> dict[str, Embedder | None]:
-    """Return the embedders that were opened for questions of an index, by name."""
+    """Return a cache of the embedders opened for questions to an index, by name."""
     return {}
 
 
 def embedder_of(index: Index, settings: Settings) -> Embedder:
     """Return the embedder that made the vectors of an index, opened once for each name.
 
-    Raises UsageError where there are no vectors, or the settings ask for another embedder than theirs.
+    Raises UsageError if there are no vectors, or if the settings name a different embedder.
     """
     made: Mapping[str, Any] = index.settings.get("vectors", {})
     requested = settings.vectors.embedder
@@ -296,9 +296,9 @@ def _differ(index: Index, other: str, name: str) -> UsageError:
 
 
 def question_vectors(texts: Sequence[str], index: Index, settings: Settings) -> Floats:
-    """Return the vectors of a question, or of several forms of it, in the space of the index.
+    """Return the vectors of texts, such as forms of a question, by the embedder of the index, as an array (n, d).
 
-    Raises UsageError as `embedder_of` does, and what the embedder does.
+    Raises UsageError as `embedder_of` does, and what the embedder raises.
     """
     embedder = embedder_of(index, settings)
     prefix: str = index.settings["vectors"].get("query_prefix", "")
@@ -309,15 +309,15 @@ def question_vectors(texts: Sequence[str], index: Index, settings: Settings) -> 
 
 
 def has_lists(name: str, index: Index) -> bool:
-    """Tell whether an index has vectors of a table in lists, too, since they are many (`indexing.embed.MANY`)."""
+    """Return whether an index also has the vectors of a table in lists, since they are many (`indexing.embed.MANY`)."""
     return f"near.{name}.centres" in index.arrays
 
 
 def cosines(name: str, query: Floats, index: Index, words: Floats | None = None) -> Floats:
     """Return the cosine of each of the vectors of a table with one, (d,), or with each of several, (d, m).
 
-    Of many vectors (`indexing.embed`) that of likely ones, within 0.003, and 0 of the others. Likely are those in the
-    nearest lists, and the rows that have the highest scores by words.
+    If the table has lists (`has_lists`), only likely rows get their cosine, within 0.003, and others get 0. Likely rows
+    are those in the nearest lists, and those with the highest scores by `words`.
     """
     if has_lists(name, index):
         lists = VectorLists.of(index.slices, f"near.{name}")
@@ -335,6 +335,6 @@ def cosines(name: str, query: Floats, index: Index, words: Floats | None = None)
 
 
 def vectors_if_read(texts: Sequence[str], index: Index, settings: Settings) -> Floats | None:
-    """Return what `question_vectors` does; None where the index has none, or by a model made for another script."""
+    """Return `question_vectors`, or None if the index has none, or if the embedder does not know its script."""
     unread: float = index.settings.get("vectors", {}).get("unread", 0.0)
     return question_vectors(texts, index, settings) if has_vectors(index) and unread < MOST_UNREAD else None

@@ -1,4 +1,4 @@
-"""The index in a folder: open it, return to an earlier snapshot, count what it holds, and what was spent on it."""
+"""The index in a folder: open it, return to an earlier snapshot, show its status, and what was spent on it."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ class LevelFigures:
 
     level: int
     communities: int
-    """Communities with a report in the level's view, among them those above it that are not split further."""
+    """Communities with a report in the level's view, including those of levels above that are not split further."""
     own: int
-    """Those of them that are on this very level."""
+    """The communities among them that are on this level itself."""
     tokens: int
-    """Tokens of their reports: what a global answer at this level reads."""
+    """Total tokens of their reports, which a global answer at this level reads."""
     share: float
-    """`tokens` by the tokens of the source."""
+    """`tokens` divided by the tokens of the sources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What an index holds."""
+    """The contents of an index in figures."""
 
     documents: int
     chunks: int
     tokens: int
-    """The sum over the chunks, whose overlaps count twice."""
+    """Total tokens of the chunks, whose overlaps count twice."""
     entities: int
     relationships: int
     triples: int
@@ -56,30 +56,30 @@ class Status:
     reports: int
     levels: tuple[LevelFigures, ...]
     vectors: Mapping[str, Any] | None
-    """What the settings say of them (`embedder`, `model`, `dimension`; `unread`, the share of letters that the model
-    does not know), how many `chunks` and `sentences` have one, whether search is `exact`, else its `recall`, and
-    whether there are so `many` that exact search takes long."""
+    """Vectors of the index, None if it has none: the settings that they were made with (`embedder`, `model`; `unread`,
+    the share of letters that the model does not know), their `dimension`, the number of `chunks` and `sentences` with
+    one, and `in_lists`, the tables whose vectors are also stored in lists for faster search."""
     failures: tuple[Failure, ...]
     snapshot: str
     usage: Usage
-    """The sum over the tasks of the build."""
+    """Total usage of all tasks of the build."""
     cost: float | None = 0.0
-    """What the build cost in US dollars; None where a model was asked whose price is not known."""
+    """Cost of the build in US dollars; None if the price of a model is not known."""
     languages: Mapping[str, int] = field(default_factory=dict[str, int])
-    """How many documents are in each language, the commonest first; by code."""
+    """Number of documents by language code, the most frequent first."""
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
-    """How many files and folders its build left out on purpose, by kind (`rows.OMITTED_KINDS`)."""
+    """Number of files and folders that the build left out on purpose, by kind (`rows.OMITTED_KINDS`)."""
     skipped: Mapping[str, int] = field(default_factory=dict[str, int])
-    """How many other files its build did not read, by the reason."""
+    """Number of other files that the build did not read, by reason."""
     folders: tuple[str, ...] = ()
-    """The folder that holds all documents, as it was named, or else those at the top; none of documents in memory."""
+    """The folder of all documents, as it was named, or else the folders at the top; none for documents from memory."""
     models: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """Which tasks each model did for it, by the names of both; none for an imported index."""
+    """Names of the tasks that each model performed for the index, by model; empty for an imported index."""
 
 
 @public
 def status_of(index: AnyIndex = DEFAULT_FOLDER) -> Status:
-    """Return the figures of an index, or of that in a folder (the levels are GraphRAG's Table 2)."""
+    """Return the figures of an index, or of the index in a folder (the levels as in GraphRAG's Table 2)."""
     index = opened(index)
     metadata = column(index.documents, "metadata")
     languages = Counter(map(language_of, metadata))
@@ -112,7 +112,7 @@ def status_of(index: AnyIndex = DEFAULT_FOLDER) -> Status:
 
 
 def folders_of(paths: Iterable[str]) -> list[str]:
-    """Return the folder that holds all files, or else the folders at the top of their paths; none of mere names."""
+    """Return the common folder of all files, or else the folders at the top of their paths; none for bare names."""
     folders = {PurePath(folder) for folder in set(map(os.path.dirname, paths)) if folder}
     if len({folder.anchor for folder in folders}) == 1:
         common = os.path.commonpath(folders)
@@ -134,7 +134,7 @@ def _levels(index: Index, source_tokens: int) -> Iterator[LevelFigures]:
 
 
 def _models(built: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return which tasks each model did for an index that was built by some settings; an imported one may have none."""
+    """Return the tasks that each model performed for an index built with some settings; empty if it was imported."""
     settings = stored_settings(built)
     extract = settings.extract
     triples = extract.style != "graph" and settings.model_of("ExtractTriples") != EXTRACTIVE
@@ -152,7 +152,7 @@ def _models(built: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _cost(built: Mapping[str, Any], usage: Mapping[str, Usage]) -> float | None:
-    """Return what building an index cost, None where a price is not known."""
+    """Return the cost of building an index in US dollars, None if a price is not known."""
     settings = stored_settings(built)
     models = {"Embed": settings.vectors.embedder, **settings.llm.tasks}
     paid = {models.get(task, settings.model) for task, u in usage.items() if u.calls and not u.cost}
@@ -176,7 +176,7 @@ def _vectors(index: Index) -> dict[str, Any] | None:
 
 @public
 def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:
-    """Open the index in a folder; raise IndexMissing where there is none, IndexDamaged where files are not whole."""
+    """Open the index in a folder; raise IndexMissing if there is none, IndexDamaged if its files are damaged."""
     return store.read(path_of(folder))
 
 
@@ -184,13 +184,13 @@ def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:
 def rollback(folder: str | Path = DEFAULT_FOLDER, snapshot: str = "") -> Index:
     """Make a stored snapshot the current one again, and return it; the current one stays stored: see `history`.
 
-    It is named by the first characters of its id; without one it is the snapshot before the current one. Whoever asks
-    meanwhile gets the one or the other, whole.
+    It is named by the first characters of its id; the default is the snapshot before the current one. Concurrent
+    questions read either the old or the new snapshot as a whole.
 
-    Raises NotFound where no such snapshot is stored, IndexDamaged where a file of it is not what it was.
+    Raises NotFound if no such snapshot is stored, IndexDamaged if one of its files changed.
     """
     target = path_of(folder)
-    store.read(target)  # or else a folder would be made where there is none
+    store.read(target)  # raises before a missing folder would be created
     with store.writing(target):
         store.rollback(target, snapshot)
         return store.read(target)
@@ -198,13 +198,13 @@ def rollback(folder: str | Path = DEFAULT_FOLDER, snapshot: str = "") -> Index:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot that an index's folder keeps."""
+    """A snapshot that is stored in an index's folder."""
 
     snapshot: str
     current: bool
     created: str
     before: str
-    """The snapshot in whose place it came; empty for the first one."""
+    """The snapshot that it replaced; empty for the first one."""
     documents: int
     entities: int
     relationships: int
@@ -212,13 +212,13 @@ class Snapshot:
     reports: int
     failures: int
     usage: Usage
-    """What its making took of language models."""
+    """Usage of models by its build."""
     cost: float | None = 0.0
-    """What its making cost in US dollars; None where a model was asked whose price is not known."""
+    """Cost of its build in US dollars; None if the price of a model is not known."""
     changed: tuple[str, ...] = ()
-    """What is not as in the snapshot before: `documents`, `corrections`, `settings`; empty where that is not stored."""
+    """Differences from the previous snapshot: `documents`, `corrections`, `settings`; empty if that is not stored."""
     models: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """Which tasks each model did for it, by the names of both; none for an imported index."""
+    """Names of the tasks that each model performed for the index, by model; empty for an imported index."""
 
 
 _PARTS: Mapping[str, Callable[[manifests.Manifest], object]] = {
@@ -227,12 +227,12 @@ _PARTS: Mapping[str, Callable[[manifests.Manifest], object]] = {
     "settings": lambda manifest: manifest.settings,
 }
 COUNTED = ("documents", "entities", "relationships", "communities", "reports", "failures")
-"""Tables whose rows the history counts."""
+"""Tables whose rows `history` counts."""
 
 
 @public
 def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
-    """Return the snapshots that an index's folder keeps, the newest first; raise IndexMissing where there is none."""
+    """Return the snapshots stored in an index's folder, the newest first; raise IndexMissing if there is none."""
     target = path_of(folder)
     now = manifests.current(target).snapshot
     snapshots: list[Snapshot] = []
@@ -251,7 +251,7 @@ def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What one task took of one model in all runs on an index; `cost` is None where the price is not known."""
+    """Usage of one model by one task in all runs on an index; `cost` is None if the price is not known."""
 
     task: str
     model: str
@@ -262,7 +262,7 @@ class Spending:
 
 
 def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
-    """Return what was spent on an index so far, in runs that did not come to their end too.
+    """Return what was spent on an index so far, including runs that did not finish.
 
     Prices are those of the settings, else those that the index was built with, else the published ones.
     """
@@ -277,7 +277,7 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
         rows = replies.spent()
     spent: list[Spending] = []
     for (task, model), group in groupby(rows, lambda row: (row.task, row.model)):
-        of = list(group)  # two at the most: by calls of their own, and by batches
+        of = list(group)  # at most two: single calls, and batches
         costs = [budget.cost(model, r.prompt_tokens, r.completion_tokens, batched=r.batched) for r in of]
         calls, prompts, replies = (
             sum(c) for c in zip(*((r.calls, r.prompt_tokens, r.completion_tokens) for r in of), strict=True)

@@ -1,6 +1,6 @@
-"""Imports that happen when they are first used, so that a command pays only for what it needs.
+"""Lazy imports: modules are imported when first used, so that a command imports only what it needs.
 
-Two kinds, both written at the top of a file:
+There are two forms, both written at the top of a file:
 
     if TYPE_CHECKING:
         from conspectus.interchange.exporting import draw_map, export
@@ -12,7 +12,7 @@ Two kinds, both written at the top of a file:
         rjieba = lazy_module("rjieba")                                             # a library that is slow
         rdflib = lazy_module("rdflib", "conspectus[graph]")                        # or of an extra
 
-The first is PEP 562. A name that is missing, or a library that is not installed, raises where it is used.
+The first uses PEP 562. A missing name, or a library that is not installed, raises an error where it is used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def lazy_names(package: str) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package that offers what its `__init__` imports for type checking."""
+    """Return the `__getattr__` of a package that provides the names that its `__init__` imports for type checking."""
     homes: dict[str, tuple[str, str]] = {}
 
     def get(name: str) -> Any:
@@ -44,7 +44,7 @@ def lazy_names(package: str) -> Callable[[str], Any]:
 
 
 def _names_for_type_checking(package: str) -> dict[str, tuple[str, str]]:
-    """Return the module and the name there of what a package imports of ours under `if TYPE_CHECKING:`."""
+    """Return module and original name for each name that a package imports from `conspectus` for type checking."""
     import ast
     from pathlib import Path
 
@@ -74,9 +74,9 @@ class _LazyModule(ModuleType):
 
 
 def lazy_module(name: str, install: str = "") -> Any:
-    """Return a stand-in for a module, which is imported when one of its names is used.
+    """Return a stand-in for a module, which is imported when one of its names is first used.
 
-    Where it is missing, that raises UsageError with what to `install`, as `conspectus[graph]`.
+    If it is missing, that raises UsageError with the package to `install`, such as `conspectus[graph]`.
     """
     module = _LazyModule(name)
     module.install = install

@@ -1,6 +1,6 @@
 """References in texts, `[Data: Reports (1, 3); Entities (5, +more)]`: read leniently, written strictly.
 
-Models write them in many ways: with `,` or `;` between tables, in full-width signs, in Chinese, with `+more`
+Models write them in many forms: with `,` or `;` between tables, with full-width punctuation, in Chinese, with `+more`
 with or without the comma, without the parentheses. All forms are read; one is written (GraphRAG appendix E.2: at
 most five ids of a table, then `+more`).
 """
@@ -24,14 +24,14 @@ _NAMES = {
     "声明": "Claims",
 }
 MOST = 5
-"""Ids of one table in a reference; the rest is `+more`."""
+"""Maximum number of ids of one table in a block of references; the rest is `+more`."""
 
 DIGITS = 12
-"""Digits of a number of a row that are read: no table has so many rows, and Python reads 4,300 at the most."""
+"""Maximum digits of a row number that are read: no table has so many rows, and Python parses at most 4,300."""
 
 _BLOCK = re.compile(r"[\[［【]\s*(?:Data|数据(?:来源)?)\s*[:：]\s*(.*?)[\]］】]", re.IGNORECASE | re.DOTALL)
 CLOSING = re.compile(r"[\]］】]")
-"""What every block of references ends with."""
+"""The closing bracket of a block of references."""
 _PART = re.compile(
     r"([^\W\d_]+(?:\s[^\W\d_]+)?)\s*[:：]?\s*"
     r"(?:[（(]([^()（）]*)[)）]|(#?\d+(?:\s*(?:[,，、]|and|和)\s*#?\d+)*))"
@@ -39,18 +39,18 @@ _PART = re.compile(
 _NUMBER = re.compile(r"\d+")
 _WRITTEN = re.compile(rf"({'|'.join(TABLES)}) \([\d, +more]*\)")
 _BARE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*(?:`|\Z))|[ \t]*[\[［【](\d{1,3})[\]］】](?![(:])", re.DOTALL)
-"""Code, or a number in brackets that is no link: of three digits at most, for four are a year."""
+"""Code, or a number in brackets that is no link, of at most three digits, since four may be a year."""
 
 
 class Reference(NamedTuple):
-    """One row named in a text: row `number` of `table`."""
+    """A reference to one row: row `number` of `table`."""
 
     table: str
     number: int
 
 
 def write(references: Iterable[Reference], more: str = ", +more") -> str:
-    """Return the one form in which references are written; empty for none. `more` stands for those left out."""
+    """Return references in the one written form, "" if there are none; `more` stands for those left out."""
     by_table: dict[str, list[int]] = {}
     for reference in references:
         numbers = by_table.setdefault(reference.table, [])
@@ -65,7 +65,7 @@ def write(references: Iterable[Reference], more: str = ", +more") -> str:
 
 
 def find(text: str) -> list[Reference]:
-    """Return the references of a text in the order in which they stand, repeated ones too."""
+    """Return the references in a text in order of occurrence, including repeated ones."""
     return [reference for block in _BLOCK.finditer(text) for reference in _read(block.group(1))]
 
 
@@ -79,7 +79,7 @@ def _read(inside: str) -> list[Reference]:
 
 
 def rewrite(text: str, replace: Callable[[list[Reference]], str]) -> str:
-    """Return the text with each block of references replaced; an emptied one takes the space before along."""
+    """Return the text with each block of references replaced; an empty replacement also removes the space before it."""
     parts: list[str] = []
     end = 0
     for block in _BLOCK.finditer(text):
@@ -90,7 +90,7 @@ def rewrite(text: str, replace: Callable[[list[Reference]], str]) -> str:
 
 
 def renumbered(text: str, numbers: Mapping[str, Mapping[int, int]]) -> str:
-    """Return a text whose references, in the one form in which they are written, have the new numbers of each table."""
+    """Return a text with its references, in the one written form, renumbered by the new numbers of each table."""
 
     def table(part: re.Match[str]) -> str:
         number = numbers[part[1]]
@@ -100,7 +100,7 @@ def renumbered(text: str, numbers: Mapping[str, Mapping[int, int]]) -> str:
 
 
 def between(text: str) -> list[str]:
-    """Return the text before each block of references, from the one before it on, and after the last."""
+    """Return the parts of a text before, between and after its blocks of references."""
     return _BLOCK.split(text)[::2]
 
 
@@ -111,7 +111,7 @@ def strip(text: str) -> str:
 
 
 def without_unknown(text: str, known: Callable[[int], bool]) -> tuple[str, int]:
-    """Return a text without bare numbers, `[77]`, that are not known, and how many there were; code stays as it is."""
+    """Return a text without unknown bare numbers, `[77]`, and the number of those removed; code stays as it is."""
     removed = 0
 
     def number(match: re.Match[str]) -> str:
@@ -125,7 +125,7 @@ def without_unknown(text: str, known: Callable[[int], bool]) -> tuple[str, int]:
 
 
 def without_numbers(text: str) -> str:
-    """Return a text of the same length with `(7)` for each bare `[7]`, so that in an answer only citations look so."""
+    """Return a text of the same length with `(7)` for each bare `[7]`, so that only citations have brackets."""
 
     def rounded(match: re.Match[str]) -> str:
         return match[0] if match[1] else f"{match[0][: -len(match[2]) - 2]}({match[2]})"
@@ -134,11 +134,11 @@ def without_numbers(text: str) -> str:
 
 
 removed_by_model: ContextVar[list[int]] = ContextVar("removed_by_model")
-"""Where a model adds how many references of a reply led nowhere, for who set it: the text has no sign of them."""
+"""A list, set by the caller, to which a model appends how many references of a reply it removed as invalid."""
 
 
 def translate(text: str, to: Callable[[Reference], Reference | None]) -> tuple[str, int]:
-    """Return the text with each reference mapped, and how many led nowhere (to None) and were removed."""
+    """Return the text with each reference mapped by `to`, and the number of those removed (mapped to None)."""
     removed = 0
 
     def block(references: list[Reference]) -> str:
@@ -151,10 +151,10 @@ def translate(text: str, to: Callable[[Reference], Reference | None]) -> tuple[s
 
 
 class Translation:
-    """Maps the references of a text that comes as a whole or in pieces, and counts those that lead nowhere.
+    """Maps the references of a text, given as a whole or in pieces, and counts those that are removed.
 
-    Without `to`, texts stay as they are. A bare number, `[77]`, is left alone if it is one of `rows`, or in one of the
-    texts that the model was `shown`.
+    Without `to`, texts stay as they are. A bare number, `[77]`, is removed unless it is one of `rows` or occurs in one
+    of the texts that the model was `shown`.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class Translation:
         self._shown = shown
         self._rows = rows
         self._fence: str = ""
-        """What opened the code in which a piece ended."""
+        """The opening mark of the code in which the last piece ended; else empty."""
         self.removed = 0
 
     def translate(self, text: str) -> str:
@@ -188,15 +188,15 @@ class Translation:
 # Streams
 
 LONGEST = 600
-"""Characters after which an open bracket is no block of references any more."""
+"""Maximum characters of an unfinished block of references; a longer open bracket is ordinary text."""
 _OPEN = re.compile(r"[ \t]*[\[［【][^\]］】]*\Z")
 _MAY_BE_BLOCK = re.compile(r"[ \t]*.\s*(?:|d|da|dat|data\b.*|数|数据.*|\d{1,3})", re.IGNORECASE | re.DOTALL)
 _SPACE_AT_END = re.compile(r"[ \t`]+\Z")
-"""Space, which goes with a reference that is removed, and what may be a part of the mark of code."""
+"""Space, which is removed with a reference that may follow, and backticks, which may be an incomplete code mark."""
 
 
 async def translate_stream(pieces: AsyncIterator[str], translate: Callable[[str], str]) -> AsyncIterator[str]:
-    """Yield what `translate` makes of a whole text, in pieces that end outside of blocks `[Data: …]`."""
+    """Yield the translation of a streamed text, in pieces that end outside of blocks `[Data: …]`."""
     buffer = ""
     async for piece in pieces:
         buffer += piece
@@ -209,7 +209,7 @@ async def translate_stream(pieces: AsyncIterator[str], translate: Callable[[str]
 
 
 def _ready(text: str) -> int:
-    """Return how many characters can be shown: up to an open block and the space before it."""
+    """Return the number of characters that can be shown: those before an open block and the space before it."""
     opening = _OPEN.search(text)
     if opening and len(opening[0]) <= LONGEST and _MAY_BE_BLOCK.fullmatch(opening[0]):
         return opening.start()

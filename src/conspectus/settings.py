@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 EXTRACTIVE = "extractive"
-"""The name of the model that selects from the sources by rules."""
+"""The name of the extractive model, which selects from the sources by rules."""
 
 
 class Section(BaseModel):
@@ -20,7 +20,7 @@ class Section(BaseModel):
 
 
 def setting(default: Any, description: str, **bounds: Any) -> Any:
-    """Return a field with its default, what `conspectus config` says of it, and the bounds of its values."""
+    """Return a field with its default, its description in `conspectus config`, and the bounds of its values."""
     return Field(default=default, description=description, **bounds)
 
 
@@ -63,7 +63,7 @@ TypeName = Annotated[str, StringConstraints(to_lower=True, strip_whitespace=True
 
 
 class EntityType(Section):
-    """A type of entity: what belongs to it, in words, and names that do."""
+    """A type of entity: a description, and known names."""
 
     description: str = ""
     names: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class Relation(Section):
 
 
 class GraphSchema(Section):
-    """What a graph is made of: `entities` by type, `relations` between types; `strict` leaves out all else."""
+    """The schema of a graph: `entities` by type, `relations` between types; `strict` excludes everything else."""
 
     entities: dict[TypeName, EntityType] = Field(min_length=1)
     relations: tuple[Relation, ...] = ()
@@ -86,7 +86,7 @@ class GraphSchema(Section):
 
     @classmethod
     def read(cls, given: Any) -> GraphSchema:
-        """Return a schema from its values or from the path of a TOML file; raise ValueError where it is none."""
+        """Return a schema from its values or from the path of a TOML file; raise ValueError if it is invalid."""
         if isinstance(given, str):
             try:
                 given = tomllib.loads(Path(given).expanduser().read_text("utf-8"))
@@ -126,17 +126,17 @@ class ExtractSettings(Section):
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types of entity that a model is asked for."""
+        """The types of entity that a model has to extract."""
         return tuple(self.graph_schema.entities) if self.graph_schema else self.entity_types
 
     @property
     def types_by_rules(self) -> tuple[str, ...]:
-        """The types that rules look for, which with a schema give way to its own where it knows a name."""
+        """The types that rules extract; for names that a schema lists, the type in the schema takes precedence."""
         return ExtractSettings().entity_types if self.graph_schema else self.entity_types
 
     @property
     def type_of_name(self) -> dict[str, str]:
-        """The names that a schema lists, which rules look for too, with the type of each."""
+        """The names that a schema lists, which rules also look for, with the type of each."""
         types = self.graph_schema.entities if self.graph_schema else {}
         return {name: type_ for type_, listed in types.items() for name in listed.names}
 
@@ -299,7 +299,7 @@ class ModelSettings(Section):
 
 
 class Price(Section):
-    """What a model costs in US dollars for a million tokens."""
+    """The price of a model in US dollars per million tokens."""
 
     input: float = Field(ge=0)
     output: float = Field(default=0.0, ge=0)
@@ -335,11 +335,11 @@ class Settings(Section):
     )
 
     def model_of(self, task: str) -> str:
-        """Return the name of the model that performs a task, given by its name."""
+        """Return the name of the model that performs a task, given by name."""
         return self.llm.tasks.get(task, self.model)
 
     @property
     def language_models(self) -> tuple[str, ...]:
-        """The models that are asked, each once: none where rules do every task."""
+        """The distinct language models in use; empty if the extractive model performs every task."""
         names = dict.fromkeys((self.model, *self.llm.tasks.values()))
         return tuple(name for name in names if name != EXTRACTIVE)

@@ -1,7 +1,7 @@
 """The Python API: build an index, open it, ask, search and correct. Most functions have an asynchronous form.
 
-What most people need is offered by `conspectus` itself; the evaluation is `conspectus.evaluation`. Each name is
-imported when it is used. Those that are not in `__all__` are for our own programs.
+`conspectus` itself offers what most people need; the evaluation is in `conspectus.evaluation`. Each name is imported
+when it is first used. Names that are not in `__all__` are for our own programs.
 """
 # pyright: reportUnusedImport=false
 # ruff: noqa: F401 - the names that are not in __all__ are for the command line

@@ -1,4 +1,4 @@
-"""Ask an index, search it, and show what an answer would be made from."""
+"""Ask an index, search it, and show the context that an answer would be made from."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ else:  # a question seldom needs any of indexing
     embedding = lazy_module("conspectus.indexing.embed")
 
 IndexLike = AnyIndex | View | Sequence[AnyIndex]
-"""What a question is asked of: an index, what `build` returned, or a folder; or several, which are asked as one."""
+"""What a question is asked of: an index, the result of `build`, or a folder; or several of these, asked as one."""
 
 
 MethodName = (
@@ -66,7 +66,7 @@ MethodName = (
     ]
     | str
 )  # fmt: skip
-"""The methods of answering, spelt out for the completion of editors; others may be registered."""
+"""The methods of answering, listed for completion in editors; others may be registered."""
 RankingName = (
     Literal[
         "bm25", "vector", "hybrid", "mixed", "walk", "hipporag", "hipporag2", "combined", "ircot", "tog", "raptor",
@@ -74,19 +74,19 @@ RankingName = (
     ]
     | str
 )  # fmt: skip
-"""The methods of searching."""
+"""The methods of searching, listed for completion in editors; others may be registered."""
 
 
 class AskOptions(Options, total=False):
     """Options of every function that answers.
 
-    method: `auto`, the default, chooses by the question and says why in the answer (`why`). Over the whole: `global`
-        (map-reduce over community reports), `rollup`, `drilldown`, `drift`, `source-summary`,
-        `semantic-search`. Over parts: `local` (around the entities that are named), `mixed` (facts), `bm25`,
-        `vector`, `hybrid`, `walk`, `hipporag`, `hipporag2`, `combined`, `ircot`, `tog`, `tog1`, `raptor`,
-        `propositions`. Without reading: `direct`, `cot`, `cot-sc` (language models only).
-    level: the level of the hierarchy that `global` reads, 0 the root; `auto` descends from there where it is relevant.
-    where: conditions on the documents that it is answered from, as `folder=reports/2024` or `date>=2024-01`.
+    method: `auto`, the default, chooses by the question and gives the reason in the answer (`why`). For questions about
+        the whole corpus: `global` (map-reduce over community reports), `rollup`, `drilldown`, `drift`,
+        `source-summary`, `semantic-search`. For specific questions: `local` (around the entities that are named),
+        `mixed` (facts), `bm25`, `vector`, `hybrid`, `walk`, `hipporag`, `hipporag2`, `combined`, `ircot`, `tog`,
+        `tog1`, `raptor`, `propositions`. Closed-book: `direct`, `cot`, `cot-sc` (language models only).
+    level: the level of the hierarchy that `global` reads, 0 being the root; `auto` goes down along relevant reports.
+    where: conditions on the documents to answer from, such as `folder=reports/2024` or `date>=2024-01`.
     """
 
     method: MethodName
@@ -96,16 +96,16 @@ class AskOptions(Options, total=False):
 
 @dataclass(frozen=True, repr=False)
 class QuestionContext:
-    """What an answer would be made from: the evidence that a method gathers, window by window."""
+    """The context that an answer would be made from: the evidence that a method gathers, window by window."""
 
     question: str
     method: str
     level: int | None
     why: str
-    """Why this method was taken, where it was chosen by the question, and what it did, as in the answer."""
+    """Why the method was chosen, if the question decided, and what the method did; as in the answer."""
     windows: tuple[Context, ...]
     context_tokens: int
-    """The same as in the answer."""
+    """Tokens of the evidence, as in the answer."""
 
     def __repr__(self) -> str:
         """Return the method and the size of the evidence on one line."""
@@ -126,23 +126,23 @@ async def aask(
     on_method: Callable[[str, str], None] | None = None,
     **options: Unpack[AskOptions],
 ) -> Answer:
-    """Answer a question from an index, with citations that lead to characters of the documents.
+    """Answer a question from an index, with citations that lead to the characters of the documents.
 
         print(ask("What are the main themes?"))
         ask("Who founded Tarn Works?", "my_index", method="local", model="openai/gpt-4.1-mini")
 
-    `aask` does inside a running event loop what `ask` does.
+    `aask` is the asynchronous form of `ask`, for use inside a running event loop.
 
-    question: what is asked.
-    index: an index or its folder, or several of them, which answer as one; paths then begin with the name of the index.
-    on_text: is given the text of the answer piece by piece, as it is written.
-    on_method: is given the method and why it was chosen, before anything is read; again where another takes its place,
-        or where evidence was missing and it looks again, with what for.
+    question: the question.
+    index: an index or its folder, or several of them, asked as one; paths then begin with the name of the index.
+    on_text: called with each piece of the answer's text as it is written.
+    on_method: called with the method and the reason for it, before anything is read; called again if another method
+        replaces it, or if evidence was missing and a further round starts, with the clue query.
 
-    Raises UsageError for what makes no sense, IndexMissing where there is no index, ModelError where a model fails.
+    Raises UsageError for invalid arguments, IndexMissing if there is no index, ModelError if a model fails.
 
-    Where no model is named, in settings, `conspectus.toml` or the environment either, it is the one that the index was
-    built with (see `index_models`); `model="extractive"` answers without one.
+    If no model is named here, in settings, `conspectus.toml` or the environment, the model that the index was built
+    with is used (see `index_models`); `model="extractive"` answers without a language model.
     """
     return await answer_question(Request.of(question, index, options), on_text, on_method)
 
@@ -155,7 +155,7 @@ ask = synchronous(aask)
 async def astream(
     question: str, index: IndexLike = DEFAULT_FOLDER, **options: Unpack[AskOptions]
 ) -> AsyncGenerator[str | Answer]:
-    """Yield the text of an answer piece by piece, with references once they are checked, and last the whole answer.
+    """Yield the text of an answer piece by piece, with checked references, and finally the whole answer.
 
     async for piece in conspectus.astream("What are the main themes?"):
         if isinstance(piece, str):
@@ -182,16 +182,16 @@ async def astream(
 async def acontext(
     question: str, index: IndexLike = DEFAULT_FOLDER, **options: Unpack[AskOptions]
 ) -> QuestionContext:
-    """Gather what `ask` would answer from, and answer nothing; `acontext` does so inside a running event loop.
+    """Gather the context that `ask` would answer from, without answering; `acontext` is the asynchronous form.
 
-    A language model is asked for what a method needs on the way, as the ratings of reports. Raises UsageError where
-    a method has nothing to show before its answer.
+    A language model still performs the tasks before the answer, such as rating reports. Raises UsageError if the method
+    has nothing to show before its answer.
     """
     return await Request.of(question, index, options).context()
 
 
 context = synchronous(acontext)
-"""Gather what `ask` would answer from; see `acontext`."""
+"""Gather the context that `ask` would answer from; see `acontext`."""
 
 
 @public
@@ -204,14 +204,14 @@ async def asearch(
     where: str | Sequence[str] = (),
     **options: Unpack[Options],
 ) -> list[Hit]:
-    """Return the chunks that rank highest for a question, the best first, of documents that meet all conditions.
+    """Return the chunks that rank highest for a question, the best first, from documents that meet all conditions.
 
-    `asearch` does inside a running event loop what `search` does.
+    `asearch` is the asynchronous form of `search`, for use inside a running event loop.
 
     method: `mixed`, `bm25`, `vector`, `hybrid`, `walk`, `hipporag`, `hipporag2`, `combined`, `ircot`, `tog`,
         `raptor` or `propositions`.
-    k: how many chunks, at least 1; left out, as many as the settings say (`search.k`).
-    where: conditions on the documents, as of `ask`.
+    k: the number of chunks, at least 1; by default that of the settings (`search.k`).
+    where: conditions on the documents, as in `ask`.
     """
     named_model(options.get("embedder"))
     view = viewed(index, where)
@@ -230,25 +230,25 @@ search = synchronous(asearch)
 
 @dataclass(frozen=True)
 class Request:
-    """A question with what it is asked of, the method that answers it, and the settings and model of the run."""
+    """A question with the view that it is asked of, its method, and the settings and model of the run."""
 
     question: str
     view: View
     method: Method
     why: str
-    """Why this method was taken, where it was chosen by the question."""
+    """Why the method was chosen, if the question decided; else empty."""
     run: Run
     began: float
 
     @classmethod
     def of(cls, question: str, index: IndexLike, options: AskOptions) -> Request:
-        """Check a question and its options, open what it is asked of, and choose the method."""
+        """Check a question and its options, open its indexes, and choose the method."""
         began = time.perf_counter()
         return cls.on(question, *opened_for(index, options), options, began)
 
     @classmethod
     def on(cls, question: str, view: View, run: Run, options: AskOptions, began: float) -> Request:
-        """Check a question of an open index, and choose the method."""
+        """Check a question to an open view, and choose the method."""
         check_question(question, run.settings.answer.context_tokens)
         name, level, why = options.get("method") or "auto", options.get("level"), ""
         if level is not None and name not in ("auto", "global"):
@@ -263,7 +263,7 @@ class Request:
 
     @asynccontextmanager
     async def session(self) -> AsyncGenerator[tuple[Session | None, Model]]:
-        """Open the model that answers: the one that was given, of the settings, or the extractive one of the index."""
+        """Open the model that answers: the given one, that of the settings, or the index's extractive model."""
         index, answer = self.view.index, self.run.settings.answer
         async with self.run.session(index.folder) as session:
             model = extractive(index)
@@ -273,7 +273,7 @@ class Request:
             yield session, model
 
     async def context(self) -> QuestionContext:
-        """Gather what it would be answered from; raises as `acontext` does."""
+        """Gather the context that the question would be answered from; raises as `acontext` does."""
         if self.method.no_preview:
             raise UsageError(self.method.no_preview)
         async with self.session() as (session, model):
@@ -288,8 +288,8 @@ class Request:
     async def answer(self, model: Model, session: Session | None) -> Answer:
         """Answer by the method, with the usage of the session or of the reranker.
 
-        Where the settings name a reranker, the answer is written from the chunks that it ranks highest; the model that
-        the caller gave may rate them.
+        If the settings name a reranker, the answer is written from the chunks that it ranks highest; a model that the
+        caller gave may rate them.
         """
         question, index, settings = self.question, self.view.index, self.run.settings
         if not settings.rerank.enabled:
@@ -303,8 +303,8 @@ class Request:
 
 
 def opened_for(index: IndexLike, options: AskOptions) -> tuple[View, Run]:
-    """Open what options ask, and return it with their settings and model."""
-    named_model(options.get("embedder"))  # a function is known from here on
+    """Return the view of an index that options select, and the run with their settings and model."""
+    named_model(options.get("embedder"))  # registers a function
     view = viewed(index, options.get("where") or ())
     return view, run_of(options, view.built, overrides={"global.level": options.get("level")})
 
@@ -314,7 +314,7 @@ async def answer_question(
     on_text: Callable[[str], None] | None = None,
     on_method: Callable[[str, str], None] | None = None,
 ) -> Answer:
-    """Answer a request, and add to the answer what its reader should know of the index."""
+    """Answer a request, and add notices about the index to the answer."""
     question, index, settings = request.question, request.view.index, request.run.settings
     tell: Callable[[str, str], None] = on_method or (lambda _method, _why: None)
     tell(request.method.name, request.why)
@@ -327,7 +327,7 @@ async def answer_question(
             tell(method.name, request.why)
             result = await _answer_in_rounds(request, model, session, on_text, tell)
         spending = session.budget_notices if session else ()
-        # a short answer has no room for what opens the others
+        # a short answer lacks the notice that opens the others
         is_bare = bool(result.citations) and not result.notices and not result.text.startswith("*")
         quoted = is_bare and not writes(model, AnswerFromContext) and is_short(settings.answer.response)
     reads = request.method.reads
@@ -352,12 +352,12 @@ async def _answer_in_rounds(
     on_text: Callable[[str], None] | None,
     tell: Callable[[str, str], None],
 ) -> Answer:
-    """Answer a request; where `auto` chose the method, search for what is missing and answer again (`auto.rounds`).
+    """Answer a request; if `auto` chose the method, search for missing evidence and answer again (`auto.rounds`).
 
-    Where a further round fails, as for want of budget, the answer before it stands, with a notice.
+    If a further round fails, e.g. because the budget is reached, the previous answer is returned with a notice.
     """
     question, settings = request.question, request.run.settings
-    # without a language model nothing says what is missing
+    # without a language model, nothing names missing evidence
     rounds = settings.auto.rounds if request.why and model.generative else 1
     if rounds == 1 and not on_text:
         return await request.answer(model, session)
@@ -394,7 +394,7 @@ async def _answer_in_rounds(
 
 
 def _lacks(index: Index, run: Run) -> Iterator[str]:
-    """Yield what an answer's reader should know that the index lacks: a function as its model, or failed parts."""
+    """Yield notices of what the index lacks: the function that was its model, and parts that failed."""
     name = str(index.settings.get("model", ""))
     if name.startswith(FUNCTION) and run.model is None and run.origins.get("model") == "default":
         yield f"The index was built with the function {name}, which is not stored: model=... answers with it again."
@@ -407,10 +407,10 @@ def _lacks(index: Index, run: Run) -> Iterator[str]:
 
 
 def viewed(index: IndexLike = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> View:
-    """Open what a question is asked of: several indexes as one, and of their documents those that meet all conditions.
+    """Return one view of one or several indexes, restricted to documents that meet all conditions.
 
-    Vectors of a function that this process does not have are left out. Raises UsageError where a condition makes no
-    sense, NotFound where no document meets them, and what `open_index` does.
+    Vectors by a function that this process does not have are left out. Raises UsageError if a condition is invalid,
+    NotFound if no document meets them, and what `open_index` raises.
     """
     if isinstance(index, View):
         if where:

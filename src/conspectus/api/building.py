@@ -79,25 +79,25 @@ else:  # with aiohttp and scipy, which take long to import
     pipeline = lazy_module("conspectus.indexing.pipeline")
 
 SHARDS = "shards"
-"""The folder in that of an index for what stages made of parts of the documents, for the next build."""
+"""Subfolder of an index's folder with the results of stages for parts of the documents, for the next build."""
 log = logging.getLogger("conspectus")
 MOST_REASONS = 20
-"""Reasons for not reading files that an index remembers: one for each suffix, and few folders hold more kinds."""
+"""Maximum number of reasons for skipped files that an index records: one for each suffix; few folders have more."""
 SHOWN_ISSUES = 10
-"""Failures and skipped files that a notebook lists: as many as leave the table of counts in view."""
+"""Maximum number of failures and skipped files listed in a notebook, so that the table of counts stays in view."""
 DESCRIBED = 1.1, 1.75
-"""Tokens of chunks, sentences and descriptions of entities, for each of chunks and sentences, that have vectors: 1.11
-(podcast), 1.29 (sample corpus), 1.61 (the same by a strong language model)."""
+"""Range of the tokens of all texts with vectors (chunks, sentences, descriptions of entities) per token of chunks and
+sentences: 1.11 (podcast), 1.29 (sample corpus), 1.61 (the same, described by a strong language model)."""
 SAMPLE_SEED = 42
-"""Of the chunks that an estimate asks about: any will do, as long as it is always the same."""
+"""Random seed of the chunks that an estimate samples; any value will do, as long as it stays the same."""
 Agree = Callable[["Estimate"], None]
-"""Called with what a build will take, before it is spent; raises if that is too much."""
+"""A function that is called with the estimate of a build before anything is spent; raises to stop the build."""
 
 
 class ReadOptions(Options, total=False):
     """Options of every function that reads documents.
     documents: strings, dicts with `text` (and `title`, `id` or `path`, `date`), or a DataFrame with such columns.
-    fresh: make everything anew, though there is an index in the folder.
+    fresh: rebuild everything, even if there is an index in the folder.
     """
 
     documents: Iterable[Any] | None
@@ -106,27 +106,27 @@ class ReadOptions(Options, total=False):
 
 @dataclass(frozen=True)
 class Built(WithIndex):
-    """What a build made: the index, its snapshot's id, and what was passed over."""
+    """The result of a build: the index, the id of its snapshot, skipped files, warnings and notices."""
 
     index: Index
     snapshot: str
     folder: Path
     skipped: tuple[Skipped, ...] = ()
     warnings: tuple[EncodingWarning, ...] = ()
-    """Files whose encoding had to be guessed, or that hold bytes which are invalid in it."""
+    """Files whose encoding had to be guessed, or that contain bytes which are invalid in it."""
     notices: tuple[str, ...] = ()
-    """What a language model's replies lacked, and what else is worth knowing, a line each."""
+    """One line each about what the replies of a language model lacked, and other things to know."""
     update: Update = field(default_factory=Update)
-    """How it follows on the index that stood in the folder."""
+    """How the index differs from the one that was in the folder before."""
 
     def __repr__(self) -> str:
-        """Return the index, its folder and how much needs a look, on one line."""
+        """Return the index, its folder and the numbers of failures, skipped files and notices, on one line."""
         issues = {"failure": self.failures, "skipped file": self.skipped, "notice": self.notices}
         counts = [f", {counted(len(rows), noun)}" for noun, rows in issues.items() if rows]
         return f"<Built {self.index!r} in {str(self.folder)!r}{''.join(counts)}>"
 
     def _repr_markdown_(self) -> str:
-        """Return as Markdown what the index holds, what changed in it, what was not read, and the notices."""
+        """Return as Markdown the contents of the index, the changed documents, failures, skipped files, and notices."""
         blocks = [self.index._repr_markdown_()]  # pyright: ignore[reportPrivateUsage]
         blocks += [f"Documents: {self.update.changes}."] if self.update.changes else []
         failed = [f"{row.document or row.stage}: {row.error}" for row in self.failures]
@@ -148,25 +148,25 @@ class Built(WithIndex):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Return what the index has of that name."""
+            """Return the attribute of the index with that name."""
             if name.startswith("_") or name == "index":
                 raise AttributeError(f"'Built' has no attribute {name!r}")
             return getattr(self.index, name)
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """What could not be done, while the rest was."""
+        """The failures of parts of the build; the rest was completed."""
         return tuple(self.index.failures)
 
     @property
     def replaced_documents(self) -> int:
-        """How many documents an index held before, where none of them is in this one: of another folder, perhaps."""
+        """The number of documents of the previous index if the build shares none (another folder, say), else 0."""
         return self.update.replaced_documents
 
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """Where an index is built and how."""
+    """The folder, settings and options of a build."""
 
     folder: Path
     resolved: Run
@@ -178,19 +178,19 @@ class BuildRequest:
 
     @property
     def settings(self) -> Settings:
-        """The settings in full."""
+        """The complete settings."""
         return self.resolved.settings
 
     @classmethod
     def of(cls, folder: str | Path, options: Options) -> BuildRequest:
-        """Return the request that options make; an object as model is recorded by its name, as functions are."""
+        """Return the request for some options; a model given as an object is recorded by its name, as functions are."""
         target = path_of(folder)
         run = run_of(options, settings_in(target), builds=True)
-        corrections = read_file(file_of(target))  # first, for the file may be wrong
+        corrections = read_file(file_of(target))  # early, since the file may be invalid
         return cls(target, run, corrections, fresh=bool(options.get("fresh")))
 
     def update(self, read: Read) -> Update:
-        """Compare what was read with the index in the folder."""
+        """Compare the documents read with the index in the folder."""
         more: dict[str, Any] = {"corrections": self.corrections, "fresh": self.fresh}
         return update_of(self.folder, read.documents, read.failures, self.settings, **more)
 
@@ -213,30 +213,30 @@ async def abuild(
         build("docs")
         build(documents=["Ada Brook founded Orran Mill in 1901."], model="openai/gpt-4.1-mini", progress=True)
 
-    `abuild` does inside a running event loop what `build` does.
+    `abuild` is the asynchronous form of `build`, for use inside a running event loop.
 
     sources: files and folders.
-    folder: where the index is put.
-    progress: True shows on standard error how far it is, in terminals and notebooks; or an object that shows it.
-    agree: is called with the estimate before a server is asked for anything, or other documents take the place of all
-        that an index holds, and stops the build by raising.
-    workers: how many processes work where a corpus is large; left out, one for each core. Or the address of a Dask
-        scheduler, `"tcp://HOST:8786"`, or a `concurrent.futures.Executor`, that has their work done. The index does
-        not depend on it.
+    folder: the folder of the index.
+    progress: True shows the progress on standard error, in terminals and notebooks; or an object that shows it.
+    agree: called with the estimate before a server is asked for anything, or before other documents replace all that an
+        index contains; it stops the build by raising.
+    workers: the number of processes for a large corpus, by default one for each core; or the address of a Dask
+        scheduler, `"tcp://HOST:8786"`, or a `concurrent.futures.Executor` that runs their work. The index does not
+        depend on it.
 
-    An index that is in the folder is replaced when the new one is complete; until then it stays readable. Where
-    neither documents nor settings changed, it is what is returned. Its communities are carried on, and with them
-    their reports, as far as they did not change; not with `fresh`.
+    An existing index in the folder is replaced when the new one is complete; until then it stays readable. If neither
+    documents nor settings changed, it is returned as it is. Unless `fresh` is set, communities are carried over (warm
+    start), and so are their reports, as far as they did not change.
 
-    Raises UsageError for sources that are not there, NothingToIndex where none can be read, IndexBusy where another
-    process writes to the folder.
+    Raises UsageError if sources do not exist, NothingToIndex if none can be read, IndexBusy if another process writes
+    to the folder.
     """
     request = BuildRequest.of(folder, options)
     with shown(progress) as bars, paused_garbage_collection(), Workers.of(workers) as several:
         several.files = ShardFiles(request.folder / SHARDS, fresh=request.fresh)
         request = replace(request, progress=bars, agree=agree, workers=several)
         given = options.get("documents")
-        built = await build_read(  # nobody else has what was read, so that its texts can go
+        built = await build_read(  # no other reference to what was read, so that its texts can be freed
             read_sources(sources, given, request.settings, bars, several, index=request.folder), request
         )
     from_memory = options.get("documents") is not None
@@ -249,9 +249,9 @@ build = synchronous(abuild)
 
 
 async def build_read(read: Read | None, request: BuildRequest) -> Built:
-    """Do what `build` does with what was read; with None, with what the index holds when nobody else writes."""
+    """Build an index from documents that were read or, with None, from those of the existing index."""
     folder, settings = request.folder, request.settings
-    if read and request.agree:  # before the lock: a question may wait for long
+    if read and request.agree:  # before the lock: the user may take long to answer
         update = request.update(read)
         replaced = update.replaced_documents
         if not update.up_to_date and (replaced or costs(settings)):
@@ -277,19 +277,19 @@ async def build_read(read: Read | None, request: BuildRequest) -> Built:
             request.workers.files.trim()
     if warning and not request.progress:
         notices = (*notices, warning)
-        # no line of the caller is on the stack of an event loop, and a notebook is to see it each time
+        # the caller's line is not on the stack of an event loop, and a notebook should show the warning each time
         warnings.warn_explicit(warning, UserWarning, "conspectus.build", 1)
     index = store.read(folder)
     return Built(index, snapshot, folder, skipped, guessed, (*notices, *lost), update)
 
 
 def _documents_of(index: Index) -> Read:
-    """Return what was read for an index: its documents, and the failures of others."""
+    """Return the documents of an index, and the failures to read others, as if just read."""
     return Read(source_documents(index.documents), [row for row in index.failures if row.stage == "read"])
 
 
 def _update_notices(built: Built, *, from_memory: bool, fresh: bool) -> Iterator[str]:
-    """Yield what a caller may not have meant: settings other than before, and documents that were not given again."""
+    """Yield notices of possible mistakes: settings that changed, and documents that were not given again."""
     update = built.update
     if update.rebuild_reasons and update.existing and not fresh:
         yield f"All was made anew: {'; '.join(update.rebuild_reasons)}."
@@ -301,14 +301,14 @@ def _update_notices(built: Built, *, from_memory: bool, fresh: bool) -> Iterator
 
 
 def _rollback(folder: Path) -> str:
-    """Return the call that returns to the snapshot before."""
+    """Return the code of the call that returns to the previous snapshot."""
     if folder == Path(DEFAULT_FOLDER):
         return "conspectus.rollback()"
     return f"conspectus.rollback(folder={str(folder)!r})"
 
 
 async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[Index, tuple[str, ...], Usage]:
-    """Run the stages, and return the index with notices and what was spent on it."""
+    """Run the stages, and return the index, notices, and the usage of the run."""
     settings, progress = request.settings, request.progress
     corrections, run = request.corrections, request.resolved
     inputs = pipeline.BuildInput(read.documents, settings, read.failures, corrections, update.before)
@@ -347,7 +347,7 @@ async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[I
 
 
 def _warn_of_replacement(update: Update, request: BuildRequest) -> str:
-    """Say before anything is spent that other documents take the place of all that the index holds."""
+    """Return a warning, shown before anything is spent, if other documents replace all those of the index."""
     if not update.changes or not update.replaced_documents:
         return ""
     taken = counted(update.replaced_documents, "document")
@@ -364,7 +364,7 @@ def _warn_of_replacement(update: Update, request: BuildRequest) -> str:
 
 
 def _rest_fits(session: Session, settings: Settings, progress: Progress | None) -> Check | None:
-    """Return what estimates the rest when extraction is done, and checks the budget; None where nobody needs it."""
+    """Return a function that estimates the rest after extraction and checks the budget; None if neither is needed."""
     budget = session.sender.budget
     if not budget.limited and not (progress and progress.shown):
         return None
@@ -375,7 +375,7 @@ def _rest_fits(session: Session, settings: Settings, progress: Progress | None) 
         if progress:
             spent, more = estimates.in_words(session.total), estimates.in_words(rest)
             progress.note(f"The graph took {spent}; the rest will take {more}.")
-        # With all replies cached the user has seen this before, and wants to go on.
+        # If all replies were cached, the user has seen this estimate before and wants to continue.
         if session.total.calls:
             budget.check_room(rest.tokens.low, (rest.cost or estimates.NONE).low)
 
@@ -390,12 +390,12 @@ def _extractive(documents: Sequence[Document], lexicon: Lexicon) -> Model:
 
 
 def costs(settings: Settings) -> bool:
-    """Tell whether a build by these settings asks a server, so that it can be estimated."""
+    """Return whether a build with these settings asks a server, so that its cost can be estimated."""
     return bool(settings.language_models) or is_served(settings.vectors.embedder)
 
 
 def is_free(settings: Settings) -> bool:
-    """Tell whether every server that a build by these settings asks is known to cost nothing, as local ones do."""
+    """Return whether every server that a build with these settings asks is known to be free, as local ones are."""
     llm, embedder = settings.llm, settings.vectors.embedder
     servers = [(name, llm.base_url) for name in settings.language_models]
     if is_served(embedder):
@@ -408,26 +408,26 @@ def is_free(settings: Settings) -> bool:
 
 @dataclass(frozen=True)
 class Preview:
-    """What a build would read: counts, what would be passed over, and what could not be read.
-    Where it would follow on an index, also what became of that one's documents and how much would be done again.
+    """What a build would read: counts, files that would be skipped, and files that could not be read.
+    If the folder has an index, also how the documents differ from it, and how much would be rebuilt.
     """
 
     documents: int
     chunks: int
     tokens: int
-    """The sum over the chunks, whose overlaps count twice."""
+    """Total tokens of the chunks, whose overlaps count twice."""
     skipped: tuple[Skipped, ...]
     failures: tuple[Failure, ...]
     warnings: tuple[EncodingWarning, ...]
     snapshot: str
-    """Of the index it would follow on."""
+    """Snapshot of the existing index; empty if there is none."""
     changes: Changes | None
     rebuild_reasons: tuple[str, ...]
-    """Why all would be made anew though there is an index."""
+    """Why everything would be rebuilt even though there is an index."""
     pending: tuple[str, ...]
-    """What would be done though no document changed."""
+    """Work that would be done even if no document changed."""
     new_chunks: int
-    """How many of the chunks would be read that the index does not have."""
+    """Number of chunks that the existing index does not have."""
 
     def __repr__(self) -> str:
         """Return the counts on one line."""
@@ -441,7 +441,7 @@ def preview(
     folder: str | Path = DEFAULT_FOLDER,
     **options: Unpack[ReadOptions],
 ) -> Preview:
-    """Read and cut what `build` would, compare it with the index in the folder, if there is one, and write nothing.
+    """Read and chunk what `build` would, compare it with the index in the folder, if there is one, and write nothing.
 
     Raises UsageError and NothingToIndex as `build` does.
     """
@@ -473,12 +473,12 @@ def estimate(
     sample: int = 0,
     **options: Unpack[ReadOptions],
 ) -> Estimate:
-    """Return what `build` would ask of the servers of language models that the settings name, and ask nothing.
+    """Return an estimate of the calls that `build` would make to servers of models, without making any.
 
-    Replies that are cached in the folder are taken off. A `sample` of so many chunks is asked all the same, and the
-    rest told from it; its replies are cached in the folder, so that `build` need not ask for them again.
+    Replies that are cached in the folder are subtracted. Only a `sample` of so many chunks is actually extracted, and
+    the rest estimated from it; its replies are cached in the folder, so that `build` does not pay for them again.
 
-    Raises UsageError where the settings name no model that is served, and with a sample what `build` does.
+    Raises UsageError if the settings name no model on a server and, with a sample, what `build` raises.
     """
     request = BuildRequest.of(folder, options)
     if not costs(request.settings):
@@ -490,7 +490,7 @@ def estimate(
 async def estimated_build(
     documents: Sequence[Document], update: Update, request: BuildRequest, sample: int = 0
 ) -> Estimate:
-    """Do what `estimate` does with what was read and compared."""
+    """Return the estimate of a build of documents, as `estimate` does."""
     settings, folder = request.settings, request.folder
     if update.up_to_date:
         return estimates.Estimate(())

@@ -1,6 +1,6 @@
-"""Correct an index: check a correction, add it to the file, list and undo corrections, apply them at once.
+"""Correct an index: check a correction, add it to the file, list and undo corrections, apply them immediately.
 
-Corrections are kept in a file (`conspectus.corrections`) in the folder of the index and applied at every build. Only
+Corrections are stored in a file (`conspectus.corrections`) in the folder of the index and applied at every build. Only
 `apply_corrections` changes the index.
 """
 
@@ -47,18 +47,17 @@ class Corrections:
     file: Path
     rows: tuple[CorrectionState, ...] = ()
     undone: tuple[Correction, ...] = ()
-    """Those that the next build takes back."""
+    """Applied corrections that were undone; the next build reverts them."""
 
 
 def correct(folder: str | Path, correction: Correction) -> Correction:
-    """Add a correction of the index in a folder to its file; return it with its number and the index's own names.
-
-    It takes effect at the next build. The date is today if it has none.
+    """Add a correction to the corrections file of the index in a folder; return it with its number, date (by default
+    today), and entity names as spelt in the index. It takes effect at the next build.
 
         correct("index", Rename("Birrin", "MV Birrin", author="Anna"))
 
-    Raises NotFound, with suggestions, where the index has no entity of a name; UsageError where the correction makes
-    no sense, changes nothing, or the index was imported.
+    Raises NotFound, with suggestions, if the index has no entity of a name; UsageError if the correction is invalid or
+    changes nothing, or if the index was imported.
     """
     kind = type(correction)
     if kind not in records.KINDS.values():
@@ -81,7 +80,7 @@ def correct(folder: str | Path, correction: Correction) -> Correction:
 
 
 def _with_own_names(correction: Correction, index: Index, new_names: Sequence[str]) -> dict[str, Any]:
-    """Return the values of a correction by the names of entities, of the index or new ones; check them."""
+    """Check a correction, and return its values with names as spelt in the index or in waiting corrections."""
     by_key = {name_key(name): name for name in (*index.entity_of_name, *new_names)}
 
     def own(name: str) -> str:
@@ -116,7 +115,7 @@ def _with_own_names(correction: Correction, index: Index, new_names: Sequence[st
 def corrections(folder: str | Path = DEFAULT_FOLDER) -> Corrections:
     """Return the corrections of the index in a folder with their states.
 
-    Raises UsageError where their file cannot be read.
+    Raises UsageError if the corrections file cannot be read.
     """
     target = path_of(folder)
     try:
@@ -139,9 +138,9 @@ def corrections(folder: str | Path = DEFAULT_FOLDER) -> Corrections:
 
 
 def undo(folder: str | Path, number: int) -> Correction:
-    """Make a comment of a correction in the file and return it; it takes effect at the next build.
+    """Comment out a correction in the file and return it; this takes effect at the next build.
 
-    A later correction may use a name that it introduced, and fail from then on. Raises NotFound where there is no such
+    Later corrections that use a name introduced by it fail from then on. Raises NotFound if there is no such
     correction.
     """
     path = records.file_of(path_of(folder))
@@ -154,7 +153,7 @@ def _marks(index: Index) -> frozenset[str]:
 
 
 def _built_here(folder: Path) -> Index:
-    """Return the index in a folder; raise UsageError where its graph was imported."""
+    """Return the index in a folder; raise UsageError if its graph was imported."""
     index = store.read(folder)
     if "conspectus" not in index.origin:
         raise UsageError(
@@ -164,7 +163,7 @@ def _built_here(folder: Path) -> Index:
     return index
 
 
-# Applying at once
+# Applying immediately
 
 
 def apply_corrections(
@@ -173,10 +172,10 @@ def apply_corrections(
     settings: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Built:
-    """Rebuild the index in a folder with its corrections as they are now, from the documents that it holds.
+    """Rebuild the index in a folder from its own documents, with the current corrections.
 
-    It keeps the settings that the index was built with, but for the given ones (such as the address of a server).
-    Raises UsageError where the index was imported, and what `build` raises.
+    The settings are those that the index was built with, except for the given ones (such as the address of a server).
+    Raises UsageError if the index was imported, and what `build` raises.
     """
     target = path_of(folder)
     index = _built_here(target)

@@ -1,4 +1,4 @@
-"""Vectors of an index, made with it or later; triples of its passages; what the configured servers support."""
+"""Vectors of an index, computed during a build or later; triples of its passages; checks of the configured servers."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ else:  # with aiohttp, which takes long to import
     sender = lazy_module("conspectus.models.llm.sender")
 
 BLOCKS = "embedding"
-"""The folder in that of an index where vectors are while they are made."""
+"""Subfolder of an index's folder that stores vectors while they are computed."""
 TASK = "Embed"
-"""What the usage of a server for vectors is recorded under."""
+"""Name of the task under which the usage of an embedding server is recorded."""
 
 
 def _opened(name: str, settings: Settings, folder: Path, spent: Usage | None = None) -> Embedder | None:
-    """Open an embedder; None for `none`. The vectors of one that runs here are stored while they are made."""
+    """Open an embedder; None for `none`. Vectors of a local embedder are stored while they are computed."""
     embedder = open_embedder(name, settings, folder, spent)
     return embedder if embedder is None or is_served(name) else StoredBlocks(embedder, folder / BLOCKS)
 
@@ -73,7 +73,7 @@ def _opened(name: str, settings: Settings, folder: Path, spent: Usage | None = N
 def _add_vectors(
     index: Index, embedder: Embedder, before: Index | None, settings: Settings, progress: Progress | None
 ) -> Index:
-    """Return an index with vectors by the embedder of the settings; what `before` has of the same texts is reused."""
+    """Return an index with vectors by the settings' embedder; vectors of the same texts in `before` are reused."""
     made = vectors.with_vectors(index, embedder, settings.vectors.embedder, before, progress)
     return _with_usage(made, embedder)
 
@@ -86,7 +86,7 @@ def _with_usage(index: Index, embedder: Embedder) -> Index:
 
 
 def _chosen(index: Index, embedder: str | EmbedFunction, settings: Given) -> Settings:
-    """Return the settings to embed an index by: with the given embedder, or its own, or the usual one."""
+    """Return settings to embed an index with: the given embedder, or the settings', the index's own, or `local`."""
     options: Options = {"settings": settings, "embedder": embedder or None}
     chosen = run_of(options, [index.settings], language_model=False).settings
     if embedder or chosen.vectors.embedder != NONE:
@@ -105,13 +105,13 @@ def embed(
 ) -> Index:
     """Give the index in a folder vectors by an embedder, in place of those it has, and return it.
 
-    embedder: a name, or a function from texts to vectors, as `build` takes it.
+    embedder: a name, or a function from texts to vectors, as in `build`.
 
-    Without one it is that of the settings, or the index's own, or `local`; `none` takes its vectors away. Texts
-    that it has vectors of by the same embedder keep them.
+    By default it is the embedder of the settings, or the index's own, or `local`; `none` removes the vectors. Existing
+    vectors by the same embedder are reused for texts that did not change.
 
-    Raises UsageError where there is no such embedder or what it needs is missing, ModelError where its server fails:
-    the index then stays what it was.
+    Raises UsageError if there is no such embedder or its requirements are missing, ModelError if its server fails; the
+    index then stays as it was.
     """
     target = path_of(folder)
     chosen = _chosen(store.read(target), embedder, settings)
@@ -131,24 +131,24 @@ def embed(
 
 
 def _committed(folder: Path, index: Index) -> Index:
-    """Store an index and return it as it is read; what was stored while its vectors were made is deleted."""
+    """Store an index, delete the files of vectors in progress, and return the index as read from the folder."""
     store.commit(folder, index, settings=index.settings, usage=index.usage)
     shutil.rmtree(folder / BLOCKS, ignore_errors=True)
     return store.read(folder)
 
 
 def check_embedder(resolved: Resolved, folder: Path) -> None:
-    """Open the embedder of the settings, if they name one, and have it embed a word.
+    """Open the embedder of the settings, if they name one, and try it, before anything else is asked of models.
 
-    Raises what it does, UsageError, BadKey or ServerDown, before anything else is asked of models; where only the index
-    names it, the error says how to build without.
+    Raises what the embedder raises: UsageError, BadKey or ServerDown; if only the index names the embedder, the error
+    says how to build without.
     """
     settings, name = resolved.settings, resolved.settings.vectors.embedder
     try:
         if opened := open_embedder(name, settings, folder):
             assert opened.dimension > 0
             if opened.name.startswith(FUNCTION):
-                opened.embed(["one text", "another"])  # a function may be made for one text only
+                opened.embed(["one text", "another"])  # a function may support one text only
     except (UsageError, ModelError) as error:
         if resolved.origins.get("vectors.embedder") != INDEX:
             raise
@@ -159,13 +159,13 @@ def check_embedder(resolved: Resolved, folder: Path) -> None:
 def with_vectors(
     index: Index, settings: Settings, folder: Path, spent: Usage, progress: Progress | None = None
 ) -> tuple[Index, tuple[str, ...]]:
-    """Return an index that was built with the vectors that the settings ask for, and notices.
+    """Return a new index with the vectors that the settings ask for, and notices.
 
-    Those of the existing index of the folder are taken over for the same texts. `spent` is what the run took before.
-    Where a server fails, the index has no vectors and says so as a failure.
+    Vectors of the same texts in the folder's existing index are reused. `spent` is the usage of the run so far. If a
+    server fails, the index has no vectors and records a failure.
     """
     before: Index | None = None
-    with suppress(StoreError):  # there is none, or one that is to be replaced anyway
+    with suppress(StoreError):  # there is none, or a broken one that is replaced anyway
         before = store.read(folder)
     name = settings.vectors.embedder
     opened = _opened(name, settings, folder, spent)
@@ -198,15 +198,15 @@ def with_vectors(
 
 @public
 def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, settings: Given = None) -> Index:
-    """Give the index in a folder the triples of its passages that a file holds, and return it.
+    """Add the triples of passages in a file to the index in a folder, and return it.
 
-    Where the index has vectors, the triples get them too. Its graph and reports stay what they are.
+    If the index has vectors, the triples get them too. Its graph and reports stay as they are.
     """
     from conspectus.index_models import embedder_of, has_vectors
 
     passages = read_openie(Path(file))
     target = path_of(folder)
-    store.read(target)  # or else a folder would be made where there is none
+    store.read(target)  # raises before a missing folder would be created
     with store.writing(target):
         existing = store.read(target)
         index = with_openie(existing, passages, str(file))
@@ -219,7 +219,7 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
 
 @public
 def check_models(settings: Given = None) -> list[Checked]:
-    """Send one small request of each kind to what is configured, and return what the servers support."""
+    """Send one small request of each kind to the configured servers, and return what they support."""
     chosen = resolved(settings)
     if not chosen.language_models:
         raise UsageError("the extractive model needs no server: name a language model with model=NAME")
@@ -236,7 +236,7 @@ def check_models(settings: Given = None) -> list[Checked]:
 def estimate_embedding(
     folder: str | Path = DEFAULT_FOLDER, embedder: str = "", *, settings: Given = None
 ) -> TaskEstimate | None:
-    """Return what `embed` would take of a server, and ask nothing; None where it would not ask one."""
+    """Return an estimate of the calls of `embed`, without making any; None if it would not ask a server."""
     target = path_of(folder)
     index = store.read(target)
     chosen = _chosen(index, embedder, settings)
@@ -245,7 +245,7 @@ def estimate_embedding(
 
 
 def estimate_texts(texts: Mapping[str, Sequence[str]], settings: Settings, folder: Path) -> TaskEstimate:
-    """Estimate vectors of texts by the embedder of the settings, without those that are cached in a folder."""
+    """Estimate the calls for vectors of texts by the embedder of the settings, without those cached in a folder."""
     name = settings.vectors.embedder
     prefix = known_prefixes(name).passage
     prompts = [prefix + text for array in texts.values() for text in array]

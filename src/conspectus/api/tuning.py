@@ -1,6 +1,6 @@
-"""Tune prompts: from a sample of a corpus a folder of prompts made for it (`conspectus tune`).
+"""Tune prompts: write a folder of prompts that fit a corpus, from a sample of it (`conspectus tune`).
 
-The folder holds our prompts with the corpus's domain, an expert's persona and few-shot examples made from its
+The folder contains our prompts with the corpus's domain, an expert's persona and few-shot examples made from its
 own chunks, and a `conspectus.toml` that names the folder, the types of entity and the language.
 """
 
@@ -32,27 +32,27 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 EXAMPLE_TOKENS = 100
-"""Tokens of the text of one example: every request for an extraction carries all of them."""
+"""Maximum tokens of the text of one example: every extraction request contains all examples."""
 EXAMPLE_REPLY_TOKENS = 600
-"""Tokens of what is shown to be in it, at the most."""
+"""Maximum tokens of the extraction shown for an example."""
 SEED = 42
-"""Of the sample: any will do, as long as it is always the same."""
+"""Random seed of the sample; any value will do, as long as it stays the same."""
 LONGEST = 160
-"""Characters of a domain or persona."""
+"""Maximum characters of a domain, a persona or an entity type."""
 PERSONA = {
     "en": "You are {persona}. The documents are about {domain}.",
     "zh": "你是{persona}。这批文档的主题是：{domain}。",
 }
 EXAMPLE = {"en": "For this text, types {types}:", "zh": "对于以下文本，类型为{types}："}
 WITH_PERSONA = "ExtractGraph ExtractClaims WriteReport MapAnswer ReduceAnswer AnswerFromContext".split()
-"""The tasks whose prompts say who reads the corpus."""
+"""The tasks whose prompts contain the persona."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]|\n")
 _MARKS = re.compile(r"\{\{|\}\}|<!--")
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was found out of a corpus, and the files that say so."""
+    """The profile of a corpus, and the files that were written from it."""
 
     folder: Path
     profile: Profile
@@ -70,12 +70,12 @@ def tune(
     examples: int = 2,
     **options: Unpack[Options],
 ) -> Tuned:
-    """Read a sample of a corpus and write prompts made for it into a folder, with a `conspectus.toml` that names them.
+    """Read a sample of a corpus and write prompts that fit it into a folder, with a `conspectus.toml` that names them.
 
-    examples: how many examples each prompt shows.
+    examples: the number of examples in the prompt for extraction.
 
-    The replies are cached there too, and files of the same names are replaced. Raises UsageError where the model is the
-    extractive one, which has no prompts, or there is no text, ModelError where the corpus cannot be profiled.
+    Replies are cached in the folder too, and files of the same names are replaced. Raises UsageError if the model is
+    the extractive one, which has no prompts, or if there is no text; ModelError if the corpus cannot be profiled.
     """
     request = BuildRequest.of(folder, options)
     settings = request.settings
@@ -128,7 +128,7 @@ async def write_prompts(
 def _prompt_files(
     folder: Path, language: str, profile: Profile, examples: Sequence[tuple[ExtractGraph, Extraction]]
 ) -> dict[Path, str]:
-    """Return our prompts with the persona after their headings, that of the extraction with the examples, too."""
+    """Return our prompts with the persona after the heading; the prompt for extraction also gets the examples."""
     persona = PERSONA[language].format(persona=profile.persona, domain=profile.domain)
     files: dict[Path, str] = {}
     for name in WITH_PERSONA:
@@ -142,7 +142,7 @@ def _prompt_files(
 
 
 def _sample(chunks: Sequence[Chunk], room: int) -> list[Chunk]:
-    """Return chunks from all over the corpus, as many as have room together, and one at least."""
+    """Return chunks from the whole corpus, as many as fit into `room` tokens, and at least one."""
     order = random.Random(SEED).sample(range(len(chunks)), len(chunks))
     taken: list[int] = []
     for number in order:
@@ -156,7 +156,7 @@ def _sample(chunks: Sequence[Chunk], room: int) -> list[Chunk]:
 async def _examples(
     sample: Sequence[Chunk], profile: Profile, model: Model, language: str, count: int
 ) -> list[tuple[ExtractGraph, Extraction]]:
-    """Return `count` excerpts of the corpus, each with its graph: those with most relationships."""
+    """Return `count` excerpts of the corpus, each with its extraction: those with the most relationships."""
     drawn = random.Random(SEED).sample(sample, min(len(sample), 6 * count))
     tasks = [ExtractGraph(_excerpt(chunk), profile.entity_types, language=language) for chunk in drawn]
     pairs: list[tuple[ExtractGraph, Extraction]] = []
@@ -169,7 +169,7 @@ async def _examples(
 
 
 def _excerpt(chunk: Chunk) -> Chunk:
-    """Return the whole sentences with which a chunk begins, as far as an example goes."""
+    """Return the chunk cut to its first whole sentences, as many as an example may have."""
     ends = [match.end() for match in _SENTENCE_END.finditer(chunk.text)]
     starts = ends[0] if len(ends) > 2 and chunk.start else 0  # a chunk may begin inside a sentence
     fits = [end for end in ends if end > starts and tokens.at_most(chunk.text[starts:end], EXAMPLE_TOKENS)]
@@ -183,6 +183,6 @@ def _one_line(text: str) -> str:
 
 
 def _render_example(task: ExtractGraph, graph: Extraction, language: str) -> str:
-    """Return an example as a prompt shows it: what is asked for, the text, and the reply."""
+    """Return an example as a prompt shows it: the instruction, the text, and the reply."""
     head = EXAMPLE[language].format(types=("、" if language == "zh" else ", ").join(task.entity_types))
     return "\n".join([head, *(_MARKS.sub(" ", text) for text in (fence(task.chunk.text), dump(task, graph)))])
