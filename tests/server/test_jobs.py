@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ import httpx2 as httpx
 import pytest
 
 import conspectus
+from conspectus.errors import IndexBusy
 from conspectus.server import jobs
+from conspectus.server.indexes import ServedIndex
 from tests.server.conftest import Running
 from tests.simulated_server import Behaviour, SimulatedServer
 
@@ -162,3 +166,33 @@ def test_an_index_of_a_job_is_that_of_the_library(new: Running, tmp_path: Path) 
     upload(new, "mill.txt", TEXT)
     job = follow(new, httpx.post(new.url + "/api/builds", json={}).json())
     assert conspectus.open_index(tmp_path / "new").snapshot == job["result"]["snapshot"]
+
+
+async def ended(job: jobs.Job) -> None:
+    for _ in range(3_000):
+        if job.state != "running":
+            return
+        await asyncio.sleep(0.01)
+
+
+def test_a_running_job_is_not_forgotten_for_later_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "MAX_FINISHED_JOBS", 1)
+    release = threading.Event()
+
+    async def run() -> tuple[str, str, int]:
+        started = jobs.Jobs()
+        slow, quick = (ServedIndex(name, tmp_path / name) for name in ("slow", "quick"))
+        running = started.start("build", slow, lambda _: {"released": release.wait(60)})
+        for _ in range(3):
+            job = started.start("build", quick, lambda _: {})
+            await ended(job)
+        with pytest.raises(IndexBusy):
+            started.start("build", slow, lambda _: {})
+        before = started[running.id].state
+        release.set()
+        await ended(running)
+        return before, running.state, len(started.of("quick"))
+
+    assert asyncio.run(run()) == ("running", "done", 2)

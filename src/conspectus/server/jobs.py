@@ -153,7 +153,8 @@ class Jobs:
             raise IndexBusy(f"another job of {served.name} is running; wait for its end, or cancel it")
         job = Job(os.urandom(8).hex(), kind, served.name)
         self._jobs[job.id] = job
-        for old in list(self._jobs)[:-MAX_FINISHED_JOBS]:
+        finished = [identity for identity, other in self._jobs.items() if other.state != "running"]
+        for old in finished[:-MAX_FINISHED_JOBS]:
             del self._jobs[old]
         task = asyncio.get_running_loop().create_task(self._run(job, work))
         self._tasks.add(task)

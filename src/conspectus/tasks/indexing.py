@@ -226,8 +226,8 @@ class DescribeElement(Task[Description]):
     """The date and name of the document of each description, if known."""
 
     def subjects(self) -> Iterable[str]:
-        """Return the name, which a description must share a word with, or for a group, which has none, its texts."""
-        return self.descriptions if self.kind == "group" else (self.name,)
+        """Return the name, which a description must share a word with."""
+        return (self.name,)
 
 
 @dataclass(frozen=True)
