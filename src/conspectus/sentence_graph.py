@@ -14,7 +14,7 @@ from conspectus.algorithms.ranking import Floats, Ints, Postings, gains, positio
 from conspectus.algorithms.sentence_walk import WHOLE, Incidence, Matrix, walk
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_mentions, find_runs, hash_of, units
+from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_runs, hash_of, units
 from conspectus.text.vocabulary import Bools, read_vocabulary
 from conspectus.text.words import name_key, search_terms
 
@@ -134,7 +134,7 @@ def _written(question: str, words: Sequence[str], graph: SentenceEntityGraph) ->
     """Return what is written as a name; a first word alone only if the corpus also has it as a name."""
     vocabulary = read_vocabulary([question])
     opening = np.ones(len(vocabulary.form), bool)
-    keys = [tuple(units(key)) for _, key in find_mentions([(0, question)], find_runs(vocabulary, opening))]
+    keys = [tuple(units(key)) for _, run in find_runs(vocabulary, opening) for key in run]
     named = {key: name for key, name in zip(keys, graph.find(keys).tolist(), strict=True) if name >= 0}
     first = tuple(words[:1])
     if first in named and not graph.kinds[named[first]] & OPENING:

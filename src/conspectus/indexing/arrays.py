@@ -40,11 +40,9 @@ from conspectus.text.language import ENGLISH, gives_instructions
 from conspectus.text.language_rules import rules_of
 from conspectus.text.lexicon import Lexicon, Sentences
 from conspectus.text.mentions import (
-    DIGIT,
     KNOWN,
     OPENING,
     find_known,
-    find_mentions,
     find_runs,
     hash_of,
     hashes_of_keys,
@@ -102,7 +100,6 @@ def sentences_to_send(sentences: Sentences) -> Sentences:
     """Return what another process needs of the sentences for the arrays: most of them without their texts."""
     unspaced = {language: rules_of(language).unspaced for language in set(sentences.languages)}
     read = np.array([unspaced[language] for language in sentences.languages], bool)
-    read[sentences.vocabulary.sentences_with(DIGIT)] = True
     read[sentences.which[np.diff(sentences.table.document, prepend=-1) > 0]] = True
     rows = np.flatnonzero(read)
     texts = dict(zip(rows.tolist(), lines_at(rows, sentences.distinct), strict=True))
@@ -333,10 +330,7 @@ def sentence_ranges(
 
 def _mentions(sentences: Sentences, runs: Runs, names: NameNumbers) -> Ints:
     """Return the codes `sentence * names + name` of mentions, ascending; `runs` are those of the distinct sentences."""
-    dated = sentences.vocabulary.sentences_with(DIGIT)
-    texts = zip(dated.tolist(), lines_at(dated, sentences.distinct), strict=True)
-    named = find_mentions(texts, zip(*runs, strict=True))
-    pairs = ((text, names.number(key)) for text, key in named)
+    pairs = ((text, names.number(key)) for text, keys in zip(*runs, strict=True) for key in keys)
     met = np.fromiter(chain.from_iterable(pairs), np.int64).reshape(-1, 2)
     rows, known = find_known(sentences.vocabulary, names.sought)
     number = np.array([names.keys[key] for key in names.sought], np.int64)

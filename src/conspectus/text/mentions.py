@@ -2,14 +2,14 @@
 
 The knowledge graph needs few, clean entities (`names`); a walk needs everything that two sentences may share, and is
 not harmed by mentions that occur in only one. So a name here is every run of capitalised words with the small words
-inside it, each of its parts, and every date and year. Known names (titles of documents, the subjects of their first
-sentences) are found everywhere, in any case; in Chinese this suffices. Quotations as mentions gave no better passages.
+inside it, and each of its parts. Known names (titles of documents, the subjects of their first sentences) are found
+everywhere, in any case; in Chinese this suffices. Quotations and dates as mentions gave no better passages.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from itertools import chain
@@ -37,7 +37,6 @@ _JOINTS = read_word_sets("words")["joints_in_questions"]
 # S: a capitalised stop word; C: a joint; D: a number; p: a full stop
 _RUN = re.compile(rb"(?:[UI]|u(?=[USI])|S(?=[USI]))(?:[USI]|(?<=I)p(?=[USI])|(?<=[USI])D|C(?=C?[USI]))*")
 _PART = re.compile(r" (?:and|&|in|on|to|at|for) |['’]s ")
-_YEAR = re.compile(r"[12]\d{3}$")
 _OF_DATE = re.compile(r"[^\W\d_]{3,}|\d+")
 _pattern = partial(text_pattern, "mentions")
 _DATE, _DATE_BY_SIGNS = _pattern("date"), _pattern("date_by_signs")
@@ -48,16 +47,6 @@ _NO_TITLE = _pattern("no_title")
 
 Run = tuple[int, tuple[str, ...]]
 """The number of a text, with the keys of one run of capitalised words in it and of the run's parts."""
-
-
-def find_mentions(texts: Iterable[tuple[int, str]], runs: Iterable[Run]) -> Iterator[tuple[int, str]]:
-    """Yield the text number and the key of each run, date and year; `texts` need only contain those with a `DIGIT`."""
-    yield from ((text, name) for text, names in runs for name in names)
-    for i, text in texts:
-        for date in find_dates(text):
-            yield i, name_key(date)
-            if date[-4:] != date and _YEAR.search(date):
-                yield i, date[-4:]
 
 
 def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[Run]:
@@ -250,7 +239,6 @@ def lead_subjects(sentence: str) -> list[str]:
 
 MARKED = re.compile(r"\d|[“”»』」]|[\"’'](?!\w)")
 """Matches at least one token of every text that has a date or a quoted title."""
-DIGIT = re.compile(r"\d")
 
 
 @cache
@@ -273,7 +261,7 @@ def date_spans(text: str) -> Iterator[tuple[int, int]]:
 
 def find_dates(text: str, language: str = ENGLISH) -> Iterator[str]:
     """Yield the dates of a text in one form: "4 March 2021", "March 2021", "2021"; in other languages as written."""
-    if not DIGIT.search(text):
+    if not re.search(r"\d", text):
         return
     if language != ENGLISH:
         for m in _dates_in(language).finditer(" ".join(text.split())):

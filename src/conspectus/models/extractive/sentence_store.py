@@ -24,7 +24,7 @@ from conspectus.tasks.base import Context
 from conspectus.text.cleaning import excerpt
 from conspectus.text.language import ENGLISH, with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
-from conspectus.text.mentions import find_mentions, find_runs
+from conspectus.text.mentions import find_dates, find_runs
 from conspectus.text.question import question_pattern
 from conspectus.text.sentences import ASKS, CLOSING, quality, sentences, without_opening
 from conspectus.text.uncased import find_chinese
@@ -340,7 +340,8 @@ def name_entities(text: str) -> tuple[str, ...]:
     """Return the names in a text as keys: by capitals and dates and, in Chinese, by the rules for names there."""
     vocabulary = read_vocabulary([text])
     opening = np.ones(len(vocabulary.form), bool)
-    keys = [key for _, key in find_mentions([(0, text)], find_runs(vocabulary, opening))]
+    keys = [key for _, keys in find_runs(vocabulary, opening) for key in keys]
+    keys += map(name_key, find_dates(text))
     if CJK.search(text):
         keys += [name_key(mention.words[0]) for mention in find_chinese(read_vocabulary([text], ["zh"]))]
     return tuple(dict.fromkeys(keys))
