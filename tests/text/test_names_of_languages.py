@@ -105,6 +105,17 @@ def test_a_german_noun_is_a_name_beside_what_tells_so():
     assert not found & {"Chef", "Bienen", "Garten", "Blumen"}
 
 
+def test_two_german_nouns_side_by_side_are_no_person():
+    text = (
+        "In der Küche stand die Dose Bohnen neben dem Herd. Die Dose Bohnen war offen. Quorl Zorba lachte. "
+        "Er gab eine Dose Bohnen an Quorl Zorba. Die Bohnen schmeckten, und die Dose war leer."
+    )
+    found = typed(read_lexicon(with_languages(some_documents(text))))
+
+    assert found.get("Quorl Zorba") == "person"
+    assert "person" not in {kind for name, kind in found.items() if "Bohnen" in name}
+
+
 def test_each_document_of_a_mixed_corpus_is_read_by_its_own_rules():
     alone, mixed = read("de"), read("fr", "de", "ja")
 

@@ -62,6 +62,11 @@ def test_what_begins_with_a_country_or_an_adjective_of_one_is_no_person():
     assert typed("Norway Swans", foreign=True) == typed("Norwegian Swans", foreign=True) == CONCEPT
 
 
+def test_what_ends_with_a_country_is_no_person():
+    assert typed("Quenda Guinea", foreign=True) == CONCEPT
+    assert typed("Equatorial Guinea", foreign=True) == LOCATION
+
+
 def test_a_first_name_makes_a_person():
     assert typed("Helen Zorba") == PERSON
     assert typed("Helen") == PERSON

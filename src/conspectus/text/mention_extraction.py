@@ -61,7 +61,9 @@ def extract_mentions(
     marked = vocabulary.sentences_with(MARKED)
     rows = zip(marked.tolist(), lines_at(marked, texts), strict=True)
     _note_dates_and_titles(candidates, rows, vocabulary.rules)
-    lower = dict(zip(vocabulary.words, vocabulary.lower.tolist(), strict=True))
+    # nouns that have capitals are no proper nouns for it
+    common = ~vocabulary.proper_noun if vocabulary.rules.nouns_capitalised else vocabulary.lower > 0
+    lower = dict(zip(vocabulary.words, common.tolist(), strict=True))
     first_names = GIVEN_NAMES | {name_key(s).split()[0] for s in speakers if " " in s}
     for candidate in candidates.values():
         if not candidate.type:

@@ -86,7 +86,7 @@ def type_of(
         2 <= len(words) <= 3
         and never_lower
         and language not in UNCASED  # in these, Latin letters are not only used for people
-        and lower[0] not in _PLACES_AND_NATIONALITIES
+        and _PLACES_AND_NATIONALITIES.isdisjoint((lower[0], lower[-1]))
     ):
         score[PERSON] += 1.5 + 0.25 * mentions
     best = max(score, key=lambda kind: score[kind])
