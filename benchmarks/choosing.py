@@ -36,7 +36,7 @@ from unittest.mock import patch
 import numpy as np
 from derived import single_hop
 
-from conspectus import index_models
+from conspectus import index_models, sentence_graph
 from conspectus.evaluation.retrieval import Query, RetrievalData, passage_index, read_beir, recall
 from conspectus.index import Index
 from conspectus.retrieval import RANKINGS, vector, walk
@@ -88,9 +88,8 @@ def variants(with_vectors: bool) -> list[Variant]:
             Variant(f"{field} {v:g}", {}, [(walk, name, replace(weights, **{field: v}))]) for v in others
         ]
     made += [_constant(walk, "COVERED", v) for v in (0.8, 0.85, 0.95, 0.999)]
-    made += [_constant(walk, "PART", v) for v in (0.1, 0.5, 1.0)]
-    made += [_constant(walk, "SENTENCE_B", v) for v in (0.3, 0.75)]
-    made.append(Variant("names written small", {}, [(walk, "_is_small", lambda _text, _question: False)]))
+    made += [_constant(sentence_graph, "PART", v) for v in (0.1, 0.5, 1.0)]
+    made += [_constant(sentence_graph, "SENTENCE_B", v) for v in (0.3, 0.75)]
     if with_vectors:
         made += [_constant(walk, "MEANING", v) for v in (0.4, 0.5, 0.6, 0.8, 0.9, 1.0)]
         made += [_constant(vector, "SENTENCE", v) for v in (0.25, 0.75, 1.0)]

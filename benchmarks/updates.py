@@ -131,7 +131,7 @@ def calls(url: str) -> dict[str, int]:
     extraction = sum(counts.get(task, 0) for task in EXTRACTION)
     return {
         "extraction": extraction,
-        "descriptions": counts.get("DescribeElement", 0),
+        "descriptions": counts.get("DescribeElement", 0) + counts.get("DescribeElements", 0),
         "reports": counts.get("WriteReport", 0),
     }
 
