@@ -28,6 +28,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,6 +38,7 @@ import numpy as np
 from derived import single_hop
 
 from conspectus import index_models, sentence_graph
+from conspectus.algorithms import sentence_walk
 from conspectus.evaluation.retrieval import Query, RetrievalData, passage_index, read_beir, recall
 from conspectus.index import Index
 from conspectus.retrieval import RANKINGS, vector, walk
@@ -56,7 +58,6 @@ class Variant:
     """One setting that is not what it usually is."""
 
     name: str
-    settings: Mapping[str, Any]
     constants: Sequence[tuple[ModuleType, str, Any]] = ()
 
     @contextmanager
@@ -64,18 +65,18 @@ class Variant:
         with ExitStack() as stack:
             for module, name, value in self.constants:
                 stack.enter_context(patch.object(module, name, value))
-            yield Settings.model_validate({"walk": dict(self.settings), "search": {"k": 5}})
+            yield Settings.model_validate({"search": {"k": 5}})
 
 
-STANDING = Variant("what stands", {})
+STANDING = Variant("what stands")
 
 
 def variants(with_vectors: bool) -> list[Variant]:
     """Return the settings that are looked at, one changed in each."""
     name = "BY_MEANING" if with_vectors else "BY_WORDS"
     weights: walk.Weights = getattr(walk, name)
-    made = [Variant(f"damping {v:g}", {"damping": v}) for v in (0.7, 0.8, 0.85, 0.9, 0.93)]
-    made += [Variant(f"steps {v}", {"steps": v}) for v in (5, 7, 11, 15)]
+    walks = [{"damping": v} for v in (0.7, 0.8, 0.85, 0.9, 0.93)] + [{"steps": v} for v in (5, 7, 11, 15)]
+    made = [Variant(str(w), [(walk, "walk", partial(sentence_walk.walk, **w))]) for w in walks]
     grid: dict[str, Sequence[float]] = {
         "sentence": (1, 1.5, 3, 4, 5, 6),
         "passage": (2, 3, 4, 7, 9),
@@ -84,9 +85,7 @@ def variants(with_vectors: bool) -> list[Variant]:
     }
     for field, values in grid.items():
         others = (v for v in values if v != getattr(weights, field))
-        made += [
-            Variant(f"{field} {v:g}", {}, [(walk, name, replace(weights, **{field: v}))]) for v in others
-        ]
+        made += [Variant(f"{field} {v:g}", [(walk, name, replace(weights, **{field: v}))]) for v in others]
     made += [_constant(walk, "COVERED", v) for v in (0.8, 0.85, 0.95, 0.999)]
     made += [_constant(sentence_graph, "PART", v) for v in (0.1, 0.5, 1.0)]
     made += [_constant(sentence_graph, "SENTENCE_B", v) for v in (0.3, 0.75)]
@@ -98,7 +97,7 @@ def variants(with_vectors: bool) -> list[Variant]:
 
 
 def _constant(module: ModuleType, name: str, value: float) -> Variant:
-    return Variant(f"{name} {value:g}", {}, [(module, name, value)])
+    return Variant(f"{name} {value:g}", [(module, name, value)])
 
 
 # Measuring
