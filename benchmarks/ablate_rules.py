@@ -1,14 +1,14 @@
-"""Switch each rule of reading and of answers without a model off, or to half and double, and measure what it changes.
+"""Ablate the rules that read texts and answer without a model: switch off, halve or double each, and measure effects.
 
     python benchmarks/ablate_rules.py [--only PATTERN] [--work DIR] [--jobs 2] [--json FILE] [--list]
 
-Every constant of the packages in `MEASURED_BY` is set to nothing, half and double; every switch of `ablate_rules.toml`
-replaces the rule that it names. A variant is measured in a process of its own whose modules are compiled from the
-changed source, so that it reaches copies, defaults and patterns too. Measures that a rule cannot reach are left out.
-What was measured before is taken from the work folder as long as neither sources nor this script change.
+Every numeric constant of the files in `MEASURED_BY` is set to zero, halved and doubled; every switch in
+`ablate_rules.toml` replaces the rule that it names. Each variant is measured in its own process, which compiles the
+modules from the changed source, so that copies, defaults and patterns change too. Measures that a rule cannot affect
+are skipped. Earlier results are read from the work folder as long as neither the sources nor this script change.
 
-Printed is, for each measure that moves, the difference to the rules as they are, in points, with a 95 % interval
-(paired bootstrap over questions or names). A rule pays where a variant is surely worse, hurts where one is better.
+For each measure that changes, the script prints the difference to the unchanged rules, in points, with a 95 % interval
+(paired bootstrap over questions or names). A rule pays if a variant is surely worse, and hurts if one is surely better.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ DATA = ROOT.parent / "shared" / "data"
 SETS = ("musique", "hotpotqa", "2wiki", "medquad", "cmrc-zh")
 WILD = ("mathematics", "society")
 ASKED = 100
-"""Questions of each set for rankings; a fifth of them is answered. With more, all takes over 40 minutes."""
+"""Questions per data set for rankings; a fifth of them is answered. With more, a run takes over 40 minutes."""
 PASSAGES = 300
-"""Passages of each set beside those that answer its questions."""
+"""Passages per data set in addition to those that answer its questions."""
 PAGES = 60
-"""Web pages of a set."""
+"""Web pages per data set."""
 PAGE_CHARS = 30_000
-"""Characters of a web page that are read: a few have a megabyte."""
+"""Characters that are read of a web page: a few pages have a megabyte."""
 PART_CHARS = 2_000
-"""Characters of the parts of web pages that are ranked, as long as chunks are."""
+"""Characters per part of a web page; the parts are ranked and are as long as chunks."""
 HUBS = 50
-"""Best connected entities of a corpus that are judged."""
+"""Number of entities with the most relationships (hubs) that are judged, per corpus."""
 STRONGEST = 150
-"""Relationships of the sample, the strongest first, that are compared with those that a language model found."""
+"""Number of the sample's strongest relationships that are compared with those that a language model extracted."""
 DRAWS = 1000
-"""Samples of the bootstrap."""
+"""Number of bootstrap samples."""
 
 MEASURED_BY: Mapping[str, tuple[str, ...]] = {
     "text/language.py": ("languages",),
@@ -80,21 +80,21 @@ MEASURED_BY: Mapping[str, tuple[str, ...]] = {
     "retrieval/mixed.py": ("rankings",),
     "retrieval/walk.py": ("rankings",),
 }
-"""The groups of measures that a file can move; the first pattern that a file has says it."""
+"""The groups of measures that a file can affect, by file pattern; the first pattern that matches counts."""
 
 FLAGS = ("KNOWN", "OPENING")
-"""Numbers that are no quantities."""
+"""Names of constants that are bit flags, not quantities: they are not varied."""
 
 ASKS_FOR = {
     **dict.fromkeys(("who is", "who was", "who did"), "person"),
     **dict.fromkeys(("where", "what is the place", "what country", "which country", "what city"), "location"),
 }
-"""How questions begin whose answer is of a type."""
+"""The entity type of the answer, by the first words of a question."""
 
 Item = tuple[float, float]
-"""What a question or a name counts, and of how much."""
+"""Score of one question or name, and the maximum score."""
 Measured = dict[str, dict[str, Item]]
-"""By measure, its items; the measure is the sum of the first over that of the second, in per cent."""
+"""Items by measure. A measure's value is the sum of the scores over the sum of the maxima, in percent."""
 Numbers = int | float
 
 
@@ -103,16 +103,16 @@ Numbers = int | float
 
 @dataclass(frozen=True)
 class Variant:
-    """One change of the source: a constant's value, or a replaced piece of it."""
+    """One change of the source: another value of a constant, or a replaced piece of code."""
 
     rule: str
     """`text/phrases.py:LONGEST`, or the name of a switch."""
     file: str
     change: str
-    """What is done: zero, half, double or off."""
+    """The kind of change: zero, half, double or off."""
     value: Numbers | None = None
     index: int = 0
-    """Which value of a tuple that is assigned at once."""
+    """The index of the value, if several constants are assigned by one tuple."""
     old: str = ""
     new: str = ""
     function: str = ""
@@ -124,7 +124,7 @@ class Variant:
 
 
 def constants(file: str) -> Iterator[tuple[str, int, Numbers]]:
-    """Yield the numbers that a file gives names in capitals at its top level: name, place in a tuple, value."""
+    """Yield the numeric constants (names in capitals) at the top level of a file: name, index in a tuple, value."""
     for node in ast.parse((SOURCE / file).read_text("utf-8")).body:
         for name, place, value in _assigned(node):
             yield name, place, ast.literal_eval(value)
@@ -156,7 +156,7 @@ def _assigned(node: ast.stmt) -> Iterator[tuple[str, int, ast.expr]]:
 
 
 def _is_number(node: ast.expr) -> bool:
-    """Tell whether an expression is a number, with a sign, or one divided by another."""
+    """Return whether an expression is a number, possibly with a minus sign."""
     match node:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
             return True
@@ -167,7 +167,7 @@ def _is_number(node: ast.expr) -> bool:
 
 
 def variants(pattern: str) -> list[Variant]:
-    """Return the variants of all rules whose name has a pattern."""
+    """Return the variants of all rules whose name or file matches a pattern."""
     found: list[Variant] = []
     for row in tomllib.loads((ROOT / "benchmarks/ablate_rules.toml").read_text("utf-8"))["switches"]:
         groups = next(of for like, of in MEASURED_BY.items() if fnmatch.fnmatch(row["file"], like))
@@ -195,7 +195,7 @@ def _others(value: Numbers) -> Iterator[tuple[str, Numbers]]:
 
 
 def changed(source: str, variant: Variant) -> ast.Module:
-    """Return the source of a file with a variant's change; SystemExit where it does not fit exactly once."""
+    """Return the syntax tree of a source with a variant's change; SystemExit unless the change fits exactly once."""
     if variant.old:
         if source.count(variant.old) != 1:
             sys.exit(f"{variant.rule}: {variant.file} has {variant.old!r} {source.count(variant.old)} times")
@@ -221,7 +221,7 @@ def changed(source: str, variant: Variant) -> ast.Module:
 
 
 class _Changed(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
-    """Imports one file of the package with a change."""
+    """Import one file of the package with a change."""
 
     def __init__(self, variant: Variant) -> None:
         self._variant = variant
@@ -241,9 +241,9 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoade
 # Measures
 
 _cache: Path | None = None
-"""Where documents and indexes are kept that the variant at hand cannot reach."""
+"""Folder that caches documents and indexes which the current variant cannot affect."""
 READING = ("text/cleaning.py", "text/language.py", "text/words.py")
-"""What documents are read by; indexes are made by all of `text/`."""
+"""Files that affect how documents are read, so that variants of them use no cache; indexes depend on all of `text/`."""
 
 
 def _cached(name: str, make: Callable[[], Any]) -> Any:
@@ -280,7 +280,7 @@ def _files(folder: Path, every: int = 1, most: int = PAGES) -> list[dict[str, st
 
 
 def _passages(name: str) -> tuple[list[dict[str, str]], list[dict[str, Any]], dict[str, set[str]]]:
-    """Return passages of a set, its first questions and the ids of the passages that answer each."""
+    """Return passages of a data set, its first questions, and the ids of the relevant passages by question."""
     folder = DATA / "docqa" / name
     gold: dict[str, set[str]] = {}
     for line in (folder / "qrels" / "test.tsv").read_text("utf-8").splitlines()[1:]:
@@ -298,7 +298,7 @@ def _passages(name: str) -> tuple[list[dict[str, str]], list[dict[str, Any]], di
 
 
 def _web(name: str) -> tuple[list[dict[str, str]], list[dict[str, Any]], dict[str, set[str]]]:
-    """Return the same of web pages, each in parts of PART_CHARS."""
+    """Return the same as `_passages` for web pages: parts of PART_CHARS characters, questions, relevant pages."""
     folder = DATA / "wild" / name
     questions = _rows(folder / "questions.jsonl")[:ASKED]
     pages = {page for q in questions for page in q["pages"]}
@@ -335,7 +335,7 @@ def _lexicon(name: str, texts: Sequence[Mapping[str, str]]) -> Any:
 
 
 def hubs(lexicon: Any, most: int = HUBS) -> list[str]:
-    """Return the best connected names of a lexicon."""
+    """Return the names of a lexicon that are related to the most others, best first."""
     import numpy as np
 
     size = len(lexicon.names)
@@ -351,7 +351,7 @@ def _key(name: str) -> str:
 
 
 def measure_terms() -> Measured:
-    """Measure whether the best connected entities are things, and the subjects of medquad entities."""
+    """Measure which of the best connected entities are things, and which subjects of medquad become entities."""
     measured: Measured = {}
     judged = tomllib.loads((ROOT / "benchmarks/ablate_rules.toml").read_text("utf-8"))["hubs"]
     for name, texts in _sources().items():
@@ -372,7 +372,7 @@ def measure_terms() -> Measured:
 
 
 def measure_names() -> Measured:
-    """Measure whether answers that are names are entities, and of the type that their question asks for."""
+    """Measure which answers that are names become entities, and whether their type is the one that is asked for."""
     measured: Measured = {"answers that are names": {}, "types of answers": {}}
     for name in ("musique", "hotpotqa", "2wiki"):
         for answer, kind, type_ in _answers(name, lambda a: a[:1].isupper() and len(a) < 40, 1):
@@ -383,7 +383,7 @@ def measure_names() -> Measured:
 
 
 def measure_chinese() -> Measured:
-    """Measure whether short Chinese answers that the corpus has twice are entities."""
+    """Measure which short Chinese answers that occur at least twice in the corpus become entities."""
     answers = _answers("cmrc-zh", _like_chinese_name, 2)
     return {"Chinese answers that are names": {a: (float(bool(type_)), 1.0) for a, _, type_ in answers}}
 
@@ -393,8 +393,8 @@ def _like_chinese_name(answer: str) -> bool:
 
 
 def _answers(name: str, like_name: Callable[[str], bool], least: int) -> Iterator[tuple[str, str, str]]:
-    """Yield each answer of a set that could be a name, and is in its passages, with the type that its question asks for
-    where it tells one, and the type of the entity that it is, "" where it is none."""
+    """Yield each answer of a data set that looks like a name and occurs at least `least` times in its passages, with
+    the type that its question asks for ("" if unknown) and the type of the entity of that name ("" if none)."""
     lexicon = _lexicon(name, _passages(name)[0])
     types = dict(zip(map(_key, lexicon.names), lexicon.types, strict=True))
     text = " ".join(lexicon.sentences.texts)
@@ -406,7 +406,7 @@ def _answers(name: str, like_name: Callable[[str], bool], least: int) -> Iterato
 
 
 def measure_sample() -> Measured:
-    """Measure names and types of the sample against those that a language model gave."""
+    """Measure names and types in the sample against those that a language model extracted."""
     import conspectus
 
     lexicon = _lexicon("sample-hubs", _sources()["sample"])
@@ -422,7 +422,7 @@ def measure_sample() -> Measured:
 
 
 def measure_languages() -> Measured:
-    """Measure which language short texts are in, and names and their types in other languages than English."""
+    """Measure language detection of short texts, and names with their types in languages other than English."""
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/text")]
     import test_language
     import test_languages
@@ -475,7 +475,7 @@ def _index(name: str, passages: Sequence[Mapping[str, str]], *, fixed: bool) -> 
 
 
 def measure_rankings(*, fixed: bool = False) -> Measured:
-    """Measure R@5 of bm25, of the walk and of the default ranking; `fixed` indexes are those of any other variant."""
+    """Measure R@5 of bm25, walk and the default ranking; `fixed`: the variant does not affect indexes; cache them."""
     from conspectus.evaluation.retrieval import recall
     from conspectus.retrieval import RANKINGS
     from conspectus.settings import Settings
@@ -496,7 +496,7 @@ def measure_rankings(*, fixed: bool = False) -> Measured:
 
 
 def measure_answers(*, fixed: bool = False) -> Measured:
-    """Measure whether quotes hold the answer, and the F1 of short answers."""
+    """Measure how often quotations contain the answer, and the F1 of short answers."""
     import conspectus
     from conspectus.evaluation.qa import f1, normalised, short_of
     from conspectus.settings import Settings
@@ -528,7 +528,7 @@ def measure_answers(*, fixed: bool = False) -> Measured:
 
 
 def measure_graph() -> Measured:
-    """Measure the graph of the sample: strongest relationships, and documents that are quoted."""
+    """Measure the graph of the sample: its strongest relationships, and which documents its answers quote."""
     import conspectus
     from conspectus.text.words import name_key
 
@@ -571,7 +571,7 @@ GROUPS: Mapping[str, Callable[..., Measured]] = {
 
 
 def child(given: str, work: Path) -> None:
-    """Measure the variant that is given as JSON, and print the measures."""
+    """Measure the variant `given` as JSON, and print its measures as JSON."""
     global _cache
     row = json.loads(given)
     if row["file"]:
@@ -590,7 +590,7 @@ def _digest() -> str:
 
 
 def measured_of(variant: Variant, work: Path) -> Measured | str:
-    """Return the measures of a variant, or why there are none."""
+    """Return the measures of a variant, or the error message if it failed."""
     saved = work / f"{hashlib.sha256(json.dumps(asdict(variant)).encode()).hexdigest()[:16]}.json"
     if saved.is_file():
         return json.loads(saved.read_text("utf-8"))
@@ -607,12 +607,12 @@ def measured_of(variant: Variant, work: Path) -> Measured | str:
 
 
 def value_of(items: Mapping[str, Item]) -> float:
-    """Return a measure in per cent."""
+    """Return the value of a measure, in percent."""
     return 100 * sum(a for a, _ in items.values()) / max(sum(b for _, b in items.values()), 1e-9)
 
 
 def difference(before: Mapping[str, Item], after: Mapping[str, Item]) -> tuple[float, float, float]:
-    """Return how far a measure moves, in points, and the ends of the 95 % interval of that."""
+    """Return the change of a measure, in percentage points, and the bounds of its 95 % interval."""
     import numpy as np
 
     keys = sorted(before.keys() | after.keys())
@@ -625,14 +625,14 @@ def difference(before: Mapping[str, Item], after: Mapping[str, Item]) -> tuple[f
 
 
 def effects(before: Measured, after: Measured) -> dict[str, tuple[float, float, float]]:
-    """Return the difference of each measure that moves."""
+    """Return the difference of each measure that changed."""
     return {
         name: difference(before[name], items) for name, items in after.items() if items != before.get(name)
     }
 
 
 def verdict(moves: Iterable[tuple[float, float, float]]) -> str:
-    """Return what the moves of the variants of a rule say of it."""
+    """Return the verdict on a rule from the differences that its variants make."""
     surely = [(low, high) for _, low, high in moves if low > 0 or high < 0]
     if any(high < 0 for _, high in surely):
         return "pays" if not any(low > 0 for low, _ in surely) else "trades"

@@ -1,23 +1,22 @@
-"""Would the settings of the walk be others if they were chosen on other questions than they are reported for?
+"""Would the walk have other settings if these were chosen on other questions than those that results are reported for?
 
     python benchmarks/choosing.py [--work DIR] [--embedder NAME] [--json FILE]
 
-Every setting is varied one at a time. What is best on some questions is reported on others, in two ways: chosen on two
-data sets for the third, and chosen on four fifths of the questions of all for the last fifth. A variant is chosen only
-where it is better than what stands by more than one standard error of the difference, question by question, so that
-what stands wins ties. The measure is the mean of R@2 and R@5, each data set weighing the same.
+Each setting is varied alone. The variant that is best on some questions is reported on others, in two ways: chosen on
+two data sets for the third, and chosen on four fifths of the questions of all sets for the last fifth. A variant is
+chosen only if it beats the current settings by more than one standard error of the difference per question, so that the
+current settings win ties. The measure is the mean of R@2 and R@5; all data sets weigh the same.
 
-What it found: 38 variants were looked at by words, 50 with vectors. What is chosen differs from set to set (a higher
-damping, sharper sentences; with vectors, lighter parts of names), and on held-out questions R@2 moves by -0.2 to +1.5
-and R@5 by -1.0 to +0.4 against what stands: nothing that would justify a change.
+Result: 38 variants were tried by words, 50 with vectors. The chosen variant differs between data sets (a higher
+damping, a higher exponent for sentences; with vectors, a lower weight for parts of names), and on held-out questions
+R@2 changes by -0.2 to +1.5 and R@5 by -1.0 to +0.4 against the current settings: too little to justify a change.
 
-Since then what a question writes small beside names with capitals is no seed (`seeds._named`), a rule found in what
-the walk missed of 2wiki. Chosen on other folds it stands: on held-out questions R@2 and R@5 of 2wiki rise by 1.9 and 0
-by words, by 2.1 and 0.3 with vectors (16 questions better, none worse); in the two other sets one question is better
-and one worse at 2, and by words one is worse at 5. They alone would not have chosen it: they hardly ask in this way.
-
-Last, what stands and every variant that was chosen are held against BM25 on questions of one hop: those of cmrc-zh,
-and those that `derived` makes.
+Since then, words in lower case are no seeds in a question with capitalised names (`sentence_graph._named`); the rule
+came from questions of 2wiki that the walk missed. Choosing on other folds confirms it: on held-out questions of 2wiki,
+R@2 and R@5 rise by 1.9 and 0 by words, by 2.1 and 0.3 with vectors (16 questions better, none worse); in the two other
+sets one question is better and one worse at 2, and by words one is worse at 5. These sets alone would not have chosen
+the rule: they have hardly any such questions. Last, the current settings and all chosen variants are compared with BM25
+on single-hop questions: those of cmrc-zh and those that `derived` makes.
 """
 
 from __future__ import annotations
@@ -48,14 +47,14 @@ SHARED = Path(__file__).parents[1] / "../shared"
 SETS = ("2wiki", "musique", "hotpotqa")
 FOLDS, SEED = 5, 11
 HOPS = 300
-"""Passages of each set of which questions of one hop are derived."""
+"""Passages per data set from which single-hop questions are derived."""
 Values = np.ndarray[Any, np.dtype[np.float64]]
 """R@2 and R@5 of each question, of shape (questions, 2)."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One setting that is not what it usually is."""
+    """The current settings with one change."""
 
     name: str
     constants: Sequence[tuple[ModuleType, str, Any]] = ()
@@ -72,7 +71,7 @@ STANDING = Variant("what stands")
 
 
 def variants(with_vectors: bool) -> list[Variant]:
-    """Return the settings that are looked at, one changed in each."""
+    """Return the variants to measure, each with one changed setting."""
     name = "BY_MEANING" if with_vectors else "BY_WORDS"
     weights: walk.Weights = getattr(walk, name)
     walks = [{"damping": v} for v in (0.7, 0.8, 0.85, 0.9, 0.93)] + [{"steps": v} for v in (5, 7, 11, 15)]
@@ -122,7 +121,7 @@ class Asked:
 
 @contextmanager
 def remembered_vectors() -> Iterator[None]:
-    """Embed each question once, whatever is varied."""
+    """Cache the vectors of questions, so that each is embedded once for all variants."""
     kept: dict[tuple[str, ...], Any] = {}
     embed: Callable[..., Any] = index_models.question_vectors
 
@@ -140,7 +139,7 @@ def remembered_vectors() -> Iterator[None]:
 
 
 def chosen(names: Sequence[str], values: Mapping[str, Sequence[Values]]) -> str:
-    """Return the variant to take by the values of each on some sets: what stands, unless one is clearly better."""
+    """Return the variant with the best values on some data sets; the current settings, unless it is clearly better."""
     standing = values[STANDING.name]
 
     def gain(name: str) -> tuple[float, float]:
@@ -156,7 +155,7 @@ def chosen(names: Sequence[str], values: Mapping[str, Sequence[Values]]) -> str:
 def across(
     names: Sequence[str], measured: Mapping[str, Mapping[str, Values]]
 ) -> Iterator[tuple[str, str, Values]]:
-    """Yield each set, the variant chosen on the others, and its values there."""
+    """Yield each data set, the variant chosen on the other sets, and its values on this one."""
     for held in SETS:
         others = [name for name in SETS if name != held]
         choice = chosen(names, {name: [measured[name][s] for s in others] for name in names})
@@ -166,7 +165,7 @@ def across(
 def within(
     names: Sequence[str], measured: Mapping[str, Mapping[str, Values]]
 ) -> Iterator[tuple[str, str, Values]]:
-    """Yield each set, the variants chosen on the other folds, and the values of each fold by its choice."""
+    """Yield each data set, the variants chosen on the other folds, and the values of each fold with its variant."""
     random = np.random.default_rng(SEED)
     fold_of = {s: random.permutation(len(measured[STANDING.name][s])) % FOLDS for s in SETS}
     choices = [
@@ -215,7 +214,7 @@ def _report(arguments: argparse.Namespace, embedder: str) -> dict[str, Any]:
 
 
 def _one_hop(arguments: argparse.Namespace, embedder: str, taken: Sequence[Variant]) -> dict[str, Any]:
-    """Hold variants against BM25 where one passage has the answer."""
+    """Compare variants with BM25 on questions that one passage answers."""
     sets = [
         _asked(single_hop(read_beir(arguments.data / s), HOPS), arguments.work, embedder, s) for s in SETS
     ]

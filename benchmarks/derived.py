@@ -1,7 +1,7 @@
-"""Questions that one passage answers, derived from passages by rule: no question of a data set is read.
+"""Derive questions that one passage answers from the passages by rules, without reading a data set's own questions.
 
-Of each passage that is drawn, two at the most: what a sentence says of something named in it ("Edla Marrow died in
-what on 3 May?"), and whose passage begins in this way ("What is a town on the river Ouse?").
+At most two questions per drawn passage: a sentence with one name replaced by "what" ("Edla Marrow died in what on
+3 May?"), and the first sentence with its subject replaced ("What is a town on the river Ouse?").
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from conspectus.evaluation.retrieval import Query, RetrievalData
 from conspectus.text.sentences import sentences
 
 BEFORE, AFTER = 8, 3
-"""Words of the sentence that are kept before and after what is asked for."""
+"""Maximum words of the sentence that a question has before and after "what"."""
 _NAME = re.compile(
     r"(?<!^)(?<![.!?] )\b(?:[A-Z][\w'’-]+(?: (?:of|the|de|and) (?=[A-Z])| (?=[A-Z]))?)+|\b\d[\d,.]*\d\b"
 )
@@ -22,7 +22,7 @@ _PRONOUN = re.compile(r"^(?:He|She|It|They|His|Her|Its|Their|The \w+)\b")
 
 
 def single_hop(data: RetrievalData, count: int, seed: int = 7) -> RetrievalData:
-    """Return the passages with questions of so many of them, drawn with a seed."""
+    """Return the data set with questions derived from `count` randomly drawn passages."""
     drawn = random.Random(seed)
     passages = [p for p in data.passages if p["title"] and p["text"]]
     queries: list[Query] = []
@@ -38,7 +38,7 @@ def single_hop(data: RetrievalData, count: int, seed: int = 7) -> RetrievalData:
 
 
 def _said(sentence: str, title: str, drawn: random.Random) -> str:
-    """Return a question for a name or number in a sentence, which is told of by its title where it names nothing."""
+    """Return a question for a name or number in a sentence, "" if it has none; the title is added if it is missing."""
     name = re.sub(r" \(.*?\)$", "", title)
     found = [m for m in _NAME.finditer(sentence) if m.group().strip() not in name]
     if not found:
@@ -53,7 +53,7 @@ def _said(sentence: str, title: str, drawn: random.Random) -> str:
 
 
 def _whose(opening: str) -> str:
-    """Return the first sentence as a question for its subject."""
+    """Return a question for the subject of a passage's first sentence, "" if it does not fit the pattern."""
     parts = re.split(r"\b(is|was|are|were)\b", opening, maxsplit=1)
     if len(parts) < 3 or len(parts[2].split()) < 4:
         return ""
@@ -61,6 +61,6 @@ def _whose(opening: str) -> str:
 
 
 def shown(data: RetrievalData, count: int) -> Iterator[str]:
-    """Yield some of the questions, to look at."""
+    """Yield the first questions with the ids of their passages, for inspection."""
     for query in data.queries[:count]:
         yield f"{next(iter(query.relevant))}: {query.text}"

@@ -1,14 +1,14 @@
-"""Make the table of general English that tells the terms of a domain from words that are used anywhere.
+"""Make the table of general English, which distinguishes the terms of a domain from words that are used anywhere.
 
     python benchmarks/general_english.py
 
 Reads corpora of five kinds under ../shared/data: conversation (podcast), encyclopedia (2wiki, musique, hotpotqa),
-medicine (medquad), and web pages on society and on mathematics. `text/data/general_english.toml` gets
+medicine (medquad), and web pages on society and on mathematics. It writes to `text/data/general_english.toml`
 
-- the general frequency of each word that three of the five use: the median of its frequencies, so that no domain makes
-  its own terms general, on Zipf's scale (log10 of occurrences in 10^9 words); and at least its frequency in speech
-  (folks, kids, stuff), which only one of the five is, of each word that half of the conversations use;
-- the words that are mostly verbs and those that are mostly modifiers, by what stands beside them in all five together.
+- the general frequency of each word that at least three of the five use, on the Zipf scale (log10 of occurrences in
+  10^9 words): the median of its frequencies, so that no single domain makes its own terms general. Words that half of
+  the conversations use (folks, kids, stuff) have at least their frequency in the podcast, the only spoken corpus;
+- the words that are mostly verbs and those that are mostly modifiers, by their neighbours in all five corpora together.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ DATA = ROOT / "../shared/data"
 TABLE = ROOT / "src/conspectus/text/data/general_english.toml"
 WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*")
 SPOKEN = 0.5
-"""Share of the episodes from which on a word is general in speech: mom is in 0.55, scale in 0.52, robots in 0.38."""
+"""Least share of episodes with a word that is general in speech: mom is in 0.55, scale in 0.52, robots in 0.38."""
 BEFORE_ARTICLE, HEADING_VERB = 0.06, 0.6
-"""Share of uses before an article above which a word is no noun (nouns have 0.00 to 0.02, verbs 0.1 to 0.3), and of
-closing uses right behind a determiner from which on it is one for all that."""
+"""Share of a word's uses before an article above which it is no noun (nouns have 0.00 to 0.02, verbs 0.1 to 0.3); and
+share of its uses at the end of a phrase that follow a determiner, from which on it is a noun nevertheless."""
 CLOSING_DETERMINED, DETERMINED = 0.25, 0.06
-"""Share of uses behind a determiner that close the phrase, below which a word is a modifier (adjectives have 0.0 to
-0.2, nouns 0.5 and more); and the least share of uses behind one of a noun in -ed or -ing (inserted has 0.01)."""
+"""Share of a word's uses after a determiner that end the phrase, below which it is a modifier (adjectives have 0.0 to
+0.2, nouns 0.5 and more); and least share of uses after a determiner of a noun in -ed or -ing (inserted has 0.01)."""
 HEADER = "# General English: Zipf frequencies, verbs and modifiers. Made by benchmarks/general_english.py.\n"
 
 
@@ -53,14 +53,14 @@ def passages(*names: str) -> Iterator[str]:
 
 
 def files(folder: str) -> Iterator[str]:
-    """Yield the content of the texts of a folder."""
+    """Yield the texts of a folder without markup and boilerplate."""
     for path in sorted((DATA / folder).glob("*.txt")):
         text = path.read_text(encoding="utf-8", errors="replace")
         yield without(text, omitted(text))
 
 
 def spoken() -> set[str]:
-    """Return the words that half of the episodes of the podcast use."""
+    """Return the words that occur in at least half of the podcast episodes."""
     episodes: defaultdict[str, set[str]] = defaultdict(set)
     for path in sorted((DATA / "podcast/input").glob("*.txt")):
         episode = path.stem.split("-part")[0]
@@ -71,7 +71,7 @@ def spoken() -> set[str]:
 
 
 def vocabulary(texts: Iterator[str]) -> Vocabulary:
-    """Return the words of the distinct sentences of texts."""
+    """Return the vocabulary of the distinct sentences of texts."""
     distinct = {text[a:b]: None for text in texts for a, b in sentences(text, 0, len(text), ENGLISH)}
     return read_vocabulary(list(distinct), [ENGLISH] * len(distinct))
 
@@ -85,12 +85,12 @@ def frequencies(words: Vocabulary) -> dict[str, float]:
 
 
 def verbal(words: Vocabulary) -> Bools:
-    """Tell which words are mostly verbs or prepositions: they stand right before articles."""
+    """Return which words are mostly verbs or prepositions: they often occur right before an article."""
     return (words.share_before("the", "a", "an") > BEFORE_ARTICLE) & (words.share_as_head < HEADING_VERB)
 
 
 def modifier(words: Vocabulary) -> Bools:
-    """Tell which words are mostly adjectives or participles: behind determiners they seldom close the phrase."""
+    """Return which words are mostly adjectives or participles: after a determiner they seldom end the phrase."""
     token = words.token_word
     behind = words.behind(np.array([w in words.rules.before_nouns for w in words.words], bool)[token])
     closes = ~words.before(~words.stop[token])
@@ -102,7 +102,7 @@ def modifier(words: Vocabulary) -> Bools:
 
 
 def main() -> None:
-    """Write the table."""
+    """Read the corpora and write the table."""
     folders = [
         list(texts)
         for texts in (

@@ -1,17 +1,17 @@
-"""Does a change leave what the program computes as it was? Hashes of all tables and of answers, recorded and compared.
+"""Does a change leave all results as they were? Record and compare hashes of the tables, arrays and answers.
 
-    python benchmarks/golden.py record               # what the code makes now is what is right
-    python benchmarks/golden.py compare              # exit 1 where anything differs, with what and how
+    python benchmarks/golden.py record               # accept the results of the current code as the reference
+    python benchmarks/golden.py compare              # print each difference; exit code 1 if there are any
     python benchmarks/golden.py compare --only sample --only chinese
 
 Five indexes are made: the bundled sample without a model, the same with the simulated server (chat and embeddings), the
-podcast corpus, the Christmas Carol import, and a Chinese corpus. Of each, every column of every table and every array
-is hashed by its values, not by the bytes of its file, so that a renamed column shows as one ("renamed, same content")
-and another version of a library as nothing. Then 40 questions are answered by every method that the index can do.
-Text, citations and remarks (reason, notices, counts) of an answer are hashed apart, so that a reworded notice does not
-look like another answer. The hashes go to `tests/data/golden.json`; the values themselves stay in a folder that is not
-in version control, `build/golden`, so that a comparison on the machine that recorded can show the lines that differ.
-Corpora whose data is missing are left out, and said to be.
+podcast corpus, the Christmas Carol import, and a Chinese corpus. For each index, every column of every table and every
+array is hashed by its values, not by the bytes of its file: a renamed column is reported as such ("renamed, same
+content"), and a new version of a library changes nothing. Then 40 questions are answered by every method that the index
+supports. Text, citations and remarks (reason, notices, counts) of an answer are hashed separately, so that a reworded
+notice does not look like another answer. The hashes are stored in `tests/data/golden.json`; the values are stored in
+`build/golden` (not in version control), so that a comparison on the same machine can show the lines that differ.
+Corpora whose data is missing are skipped with a message.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ SHARED = ROOT / "../shared/data"
 HASHES = ROOT / "tests" / "data" / "golden.json"
 VALUES = ROOT / "build" / "golden"
 DIGITS = 10
-"""Hexadecimal digits kept of a hash: among a few thousand values two are mistaken for one in 2 of 10^6 records."""
+"""Hexadecimal digits of a hash: with a few thousand values, two of them collide in 2 of 10^6 recordings."""
 LINES = 12
-"""Lines shown of one difference; the rest is counted."""
+"""Maximum lines shown per difference; the rest is counted."""
 
 SAMPLE_QUESTIONS = (
     "What are the main themes?",
@@ -70,9 +70,9 @@ PODCAST_OWN = (
     "Which company did Sam Altman lead before OpenAI?",
 )
 PODCAST_ROWS = (0, 17, 34, 51, 68, 85, 102)
-"""Places of the questions taken from the corpus's own file."""
+"""Indexes of the questions that are taken from the corpus's own file."""
 CHINESE_EVERY = 97
-"""Of the 1,002 questions of the Chinese corpus, one in so many."""
+"""Every how many of the 1,002 questions of the Chinese corpus one is asked."""
 
 Hashes = dict[str, Any]
 
@@ -107,7 +107,7 @@ def main() -> int:
 
 
 def written(hashes: Hashes) -> str:
-    """Return hashes as JSON with a line for each table and each question, so that version control shows what moved."""
+    """Return hashes as JSON with one line per table and per question, so that version control shows what changed."""
     lines: list[str] = []
     for name, parts in hashes.items():
         groups: list[str] = []
@@ -181,7 +181,7 @@ def served_settings(url: str) -> dict[str, Any]:
 
 
 Corpus = tuple[Path, Callable[[Path, str], None], Callable[[], dict[str, str]]]
-CORPORA: dict[str, Corpus] = {  # what takes longest first
+CORPORA: dict[str, Corpus] = {  # the slowest first
     "podcast": (SHARED / "podcast" / "input", build_podcast, podcast_questions),
     "served": (ROOT / "src" / "conspectus" / "sample", build_served, of_sample),
     "chinese": (SHARED / "docqa" / "cmrc-zh", build_chinese, chinese_questions),
@@ -194,7 +194,7 @@ CORPORA: dict[str, Corpus] = {  # what takes longest first
 
 
 def measured(name: str, values: Path) -> Hashes:
-    """Build the index of a corpus, ask it, and return the hashes; the values go to a file in a folder."""
+    """Build the index of a corpus, ask all questions, write the answers to a file in `values`; return the hashes."""
     import conspectus
 
     _, build, questions = CORPORA[name]
@@ -220,7 +220,7 @@ def server() -> AbstractContextManager[str]:
 
 
 def files(folder: Path, suffix: str) -> Iterator[tuple[str, Path]]:
-    """Yield the files of the current snapshot with a suffix, by their names without folder and hash."""
+    """Yield the files of the current snapshot with a suffix: each name without folder and hash, and the path."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     for path in sorted(map(Path, manifest["files"])):
         if path.suffix == suffix:
@@ -250,7 +250,7 @@ def array_hashes(folder: Path) -> Hashes:
 
 
 def of(value: Any) -> str:
-    """Return the hash of a value that JSON can hold; paths in it are taken relative to the checkout."""
+    """Return the hash of a JSON value, with the paths in it made relative to the checkout."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     for folder in (ROOT.resolve(), ROOT.resolve().parent):
         text = text.replace(f"{folder}/", "")
@@ -260,7 +260,7 @@ def of(value: Any) -> str:
 def asked(
     index: Any, questions: Mapping[str, str], settings: Mapping[str, Any], hidden: Mapping[str, str]
 ) -> Any:
-    """Return what every method answers to every question, in parts: text, citations, remarks."""
+    """Return the answer of every method to every question, in parts: text, citations, remarks."""
     from conspectus.retrieval import METHODS
 
     lacking = {"model"} if "vectors.chunks" in index.arrays else {"model", "vectors"}
@@ -297,7 +297,7 @@ def answered(
 
 
 def without(text: str, hidden: Mapping[str, str]) -> str:
-    """Return a text without what differs from run to run."""
+    """Return a text with the parts that differ between runs (folders, addresses) replaced by fixed names."""
     for part, name in hidden.items():
         text = text.replace(part, name)
     return text
@@ -307,7 +307,7 @@ def without(text: str, hidden: Mapping[str, str]) -> str:
 
 
 def differences(name: str, before: Hashes, after: Hashes) -> Iterator[str]:
-    """Yield what differs of a corpus, a line each, with the lines of answers where both are at hand."""
+    """Yield the differences in a corpus, one line each, and the changed lines of answers if both values are stored."""
     if not before:
         yield f"{name}: nothing was recorded of it"
         return
@@ -323,7 +323,7 @@ def differences(name: str, before: Hashes, after: Hashes) -> Iterator[str]:
                 differing = [p for p in parts if old.get(method, {}).get(p) != new.get(method, {}).get(p)]
                 yield f"{name}: {method}: {question!r}: {', '.join(differing)} differ"
                 sides = [side.get(question, {}).get(method, {}) for side in texts]
-                # values of another recording would show what does not differ, or not what does
+                # values of another recording would show wrong differences
                 if {p: of(v) for p, v in sides[0].items()} == old.get(method):
                     yield from lines_of(sides, differing)
 
@@ -331,7 +331,7 @@ def differences(name: str, before: Hashes, after: Hashes) -> Iterator[str]:
 def of_columns(
     where: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
 ) -> Iterator[str]:
-    """Yield what differs between hashes by name; a name that went where the same content came under another."""
+    """Yield the differences between hashes by name; the same content under another name is reported as renamed."""
     if before is None or after is None:
         yield f"{where} is {'new' if before is None else 'gone'}"
         return

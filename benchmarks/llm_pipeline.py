@@ -1,13 +1,13 @@
-"""The whole pipeline with a language model: CPU, wall time, tokens and memory, against a simulated server.
+"""Measure CPU, wall time, tokens and memory of the whole pipeline with a language model, against a simulated server.
 
     python benchmarks/llm_pipeline.py [--corpus FOLDER] [--files N] [--latency 0 500 uneven] [--json]
     python benchmarks/llm_pipeline.py --base-url http://localhost:8000/v1 --model my-model
 
-The work is that which peers were measured on: the first 230 podcast files in sorted order (600 KB), chunks of
-600 tokens with 100 shared, one gleaning, concurrency 25, claims off, every community of 3 or more reported.
-Each run is a process of its own, so that CPU seconds (user and system) and peak memory are those of a whole
-`conspectus index`; the server is another process. `--files 0` takes all files of the corpus, for sizes that peers
-were not measured on (`benchmarks/scaling.py` makes such corpora).
+The corpus and settings are those that other tools were measured with: the first 230 podcast files in sorted order
+(600 KB), chunks of 600 tokens with 100 shared, one gleaning, concurrency 25, no claims, a report on every community of
+3 or more entities. Each run is a separate process, so that CPU seconds (user and system) and peak memory are those of a
+whole `conspectus index`; the server is another process. `--files 0` takes all files of the corpus, for sizes that other
+tools were not measured on (`benchmarks/scaling.py` makes such corpora).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COLUMNS = (
 
 
 def one_run(given: dict[str, Any]) -> dict[str, Any]:
-    """Index in this process and return what it took; `began` is when the process was started."""
+    """Index in this process and return the measures; `given["began"]` is the time at which the process was started."""
     import conspectus
 
     files = [Path(given["corpus"]) / name for name in sorted(os.listdir(given["corpus"]))]
@@ -73,7 +73,7 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def calls_seconds(folder: Path) -> float:
-    """Return the sum of the latencies of all calls, as they were measured."""
+    """Return the sum of the measured latencies of all calls, in seconds, from the response cache."""
     import sqlite3
 
     with sqlite3.connect(folder / "replies.sqlite") as connection:
@@ -97,7 +97,7 @@ def counts_of(url: str) -> dict[str, Any]:
 
 
 def measured(given: dict[str, Any]) -> dict[str, Any]:
-    """Run `one_run` in a process of its own."""
+    """Run `one_run` in a separate process and return its measures."""
     command = [sys.executable, __file__, "--run", json.dumps({**given, "began": time.time()})]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])

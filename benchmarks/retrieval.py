@@ -1,9 +1,9 @@
-"""One table of every ranking on every set of ../shared/data/docqa, the paper's figures beside it.
+"""Print a table of every ranking on every data set of ../shared/data/docqa, with the paper's figures for comparison.
 
     python benchmarks/retrieval.py [--work DIR] [--embedder local:../shared/models/all-MiniLM-L6-v2] [--json
     FILE]
 
-Indexes are built in the work folder and found there by the next run. R@2/R@5 in percent; CPU ms are medians.
+Indexes are built in the work folder and reused by the next run. R@2/R@5 are in percent; CPU ms are medians.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from conspectus.evaluation.statistics import Measured
 
 SHARED = Path(__file__).parents[1] / "../shared"
 SETS = ("2wiki", "musique", "hotpotqa")
-PAPER = {  # Graph RAG (table IV), on the full corpora: those of musique and hotpotqa are larger than ours
+PAPER = {  # Graph RAG (table IV), on the full corpora; ours of musique and hotpotqa are smaller
     "BM25": ("51.8/61.9", "32.3/41.2", "55.4/72.2"),
     "Contriever": ("46.6/57.5", "34.8/46.6", "57.2/75.5"),
     "GTR": ("60.2/67.9", "37.4/49.1", "59.4/73.3"),
@@ -33,12 +33,12 @@ PAPER = {  # Graph RAG (table IV), on the full corpora: those of musique and hot
 }
 
 Rows = dict[str, dict[str, Measured]]
-"""Measures by row of the table and set."""
+"""Measures by row of the table and by data set."""
 
 
 BY_WORDS = ["bm25", "walk", "mixed", "ircot", "propositions", "raptor"]
-"""Every ranking that needs neither vectors nor a language model; `hipporag` and `tog` go along a graph, which passages
-have where triples are given."""
+"""Every ranking that needs neither vectors nor a language model. `hipporag` and `tog` are not among them: they follow a
+graph of triples, which exists only for passages with given triples."""
 BY_MEANING = ["vector", "hybrid", "walk", "mixed", "propositions", "raptor"]
 
 
@@ -88,7 +88,7 @@ def _add(
     kind: str = "",
     settings: Mapping[str, str] = {},
 ) -> None:
-    """Measure methods on a set, and put each into its row; `kind` tells indexes of one set apart."""
+    """Measure methods on a data set, and add each to its row; `kind` distinguishes several indexes of one data set."""
     kind = f"{name}{'' if titles else '-untitled'}{'' if embedder == 'none' else '-vectors'}{kind}"
     for method in methods:
         print(f"{name}{note}: {method}", file=sys.stderr)
@@ -100,7 +100,7 @@ def _add(
 
 
 def _add_given_triples(rows: Rows, name: str, arguments: argparse.Namespace) -> None:
-    """Measure HippoRAG's methods and `tog` on the triples that GPT-3.5 found in the passages of a set."""
+    """Measure HippoRAG's methods and `tog` on the triples that GPT-3.5 extracted from the passages of a data set."""
     triples = arguments.data / name / "openie-gpt-3.5.jsonl"
     if not triples.is_file():
         return

@@ -1,13 +1,13 @@
-"""How CPU time, wall time and memory of an index grow with the corpus, stage by stage, for several numbers of workers.
+"""Measure how CPU time, wall time and memory of a build grow with the corpus, for several numbers of workers.
 
     python benchmarks/scaling.py FOLDER [--tokens 1M --tokens 11M] [--workers 1 --workers 2] [--json]
 
-A corpus of so many tokens is the files of FOLDER, a part of them, or copies of all. The copies have their names
-changed, letter by letter, and small words added to each sentence, so that they add entities and sentences and do not
-only repeat them (what four documents share would be taken for furniture). Each build is a process of its own. CPU
-seconds are user and system of all processes. Memory is an upper bound of their sum: the peak of the first one, and that
-of the largest other one for each. `tables` is a hash of all tables and arrays, the same for any number of workers. CPU
-seconds of a stage are of the first process alone.
+A corpus of the requested size consists of the files of FOLDER, of a part of them, or of several copies. Copies have the
+letters of their names exchanged and a small word or two added to each sentence, so that they add entities and sentences
+instead of repeating them (sentences that four documents share would count as boilerplate). Each build is a separate
+process. CPU seconds are user and system time of all processes. Memory is an upper bound of their sum: the peak of the
+first process, plus the peak of the largest worker for each worker. `tables` is a hash of all tables and arrays, the
+same for any number of workers. CPU seconds and memory of a stage are those of the first process alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 CHARACTERS = 4.15
-"""Characters of a token, as chunks count them, in the podcast corpus."""
+"""Characters per token, as chunks count tokens, in the podcast corpus."""
 
 
 def main() -> None:
@@ -61,14 +61,14 @@ def main() -> None:
 
 
 def number(text: str) -> int:
-    """Return a number that may be given in thousands or millions."""
+    """Return the number that a text such as 250k, 1M or 500 means."""
     factors = {"k": 1_000, "m": 1_000_000}
     factor = factors.get(text[-1].lower(), 1)
     return round(float(text.rstrip("kKmM")) * factor)
 
 
 def show(row: dict[str, Any]) -> None:
-    """Print one build."""
+    """Print the measures of one build."""
     counts = f"{row['files']:,} files, {row['entities']:,} entities, {row['reports']:,} reports"
     print(f"{row['size']}: {counts}, tables {row['tables']}")
     print(
@@ -83,7 +83,7 @@ def show(row: dict[str, Any]) -> None:
 
 
 def measure(corpus: Path, workers: int) -> dict[str, Any]:
-    """Build an index of a corpus in a process of its own, and return what it took."""
+    """Build an index of a corpus in a separate process, and return the measures."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, str(corpus), "--build", f"{folder}/index", str(workers)]
         began = time.perf_counter()
@@ -98,7 +98,7 @@ def measure(corpus: Path, workers: int) -> dict[str, Any]:
 
 
 class Stages:
-    """Progress that notes CPU seconds and peak memory at which each stage began."""
+    """A progress display that records the CPU seconds and peak memory at the start of each stage."""
 
     shown = False
 
@@ -115,7 +115,7 @@ class Stages:
     def watch(self, usage: object) -> None: ...
 
     def rows(self) -> list[tuple[str, float, int]]:
-        """Return the CPU seconds of each stage, and the peak memory until its end in MB."""
+        """Return the name of each stage, its CPU seconds, and the peak memory until it began, in MB."""
         self.stage("end", 0)
         return [
             (name, round(end - begin, 2), peak) for (name, begin, _), (_, end, peak) in pairwise(self.began)
@@ -123,7 +123,7 @@ class Stages:
 
 
 def build(corpus: Path, folder: Path, workers: int) -> dict[str, Any]:
-    """Build an index in this process, and return what it took of this one and of others."""
+    """Build an index in this process, and return the time and memory of this process and of its workers."""
     import conspectus
 
     stages = Stages()
@@ -147,7 +147,7 @@ def build(corpus: Path, folder: Path, workers: int) -> dict[str, Any]:
 
 
 def content_hash(folder: Path) -> str:
-    """Return a hash of the tables and arrays of an index, whose files its manifest names by their contents."""
+    """Return a hash of the tables and arrays of an index: of their file names, which contain a hash of the content."""
     files: dict[str, Any] = json.loads((folder / "manifest.json").read_text("utf-8"))["files"]
     return hashlib.sha256("".join(sorted(files)).encode()).hexdigest()[:12]
 
@@ -158,11 +158,11 @@ _WORD = re.compile(r"[^\W\d_]{4,}")
 _END = re.compile(r"(?=[.!?][\s\"”])")
 _VOWELS, _CONSONANTS = "aeiou", "bcdfghklmnprst"
 _MARKS = ("", " indeed", " still", " then", " again", " too", " now", " often", " here", " there")
-"""Small words at the ends of sentences, by which those of one copy are told from those of another."""
+"""Small words that are added to the ends of sentences, to distinguish the sentences of the copies."""
 
 
 def write_corpus(files: list[Path], tokens: int, target: Path) -> None:
-    """Write the files, a part of them or renamed copies of all, until there are so many tokens."""
+    """Write the files, followed by copies with other names in them, until there are enough tokens."""
     names = proper_words(files)
     room, copy = tokens * CHARACTERS, 0
     while room > 0:
@@ -177,7 +177,7 @@ def write_corpus(files: list[Path], tokens: int, target: Path) -> None:
 
 
 def proper_words(files: list[Path]) -> frozenset[str]:
-    """Return the words that the files write with a capital more than twice as often as without."""
+    """Return the words that are capitalised more than twice as often as not."""
     capital: Counter[str] = Counter()
     small: Counter[str] = Counter()
     for file in files:
@@ -187,7 +187,7 @@ def proper_words(files: list[Path]) -> frozenset[str]:
 
 
 def renamed(text: str, names: frozenset[str], copy: int) -> str:
-    """Return the text with the letters of its names moved on, and each sentence marked, as told by the copy."""
+    """Return a text with the letters of its names shifted and its sentences marked, by the number of the copy."""
     vowels, consonants = copy % 5, copy // 5
     before = _VOWELS + _CONSONANTS
     after = _moved(_VOWELS, vowels) + _moved(_CONSONANTS, consonants)

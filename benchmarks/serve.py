@@ -1,11 +1,11 @@
-"""The load that `conspectus serve` takes: requests a second, latencies of askers at once, memory over many requests.
+"""Measure `conspectus serve` under load: requests per second, latencies with many clients, memory over many requests.
 
     python benchmarks/serve.py INDEX QUESTIONS.csv [--soak 20000]
 
-Each method is asked by one asker; by 50 people, each of whom thinks 10 seconds on average before the next question; by
-50 askers at once with different questions, and with the same one, each of whom asks again when the answer is there. No
-question is asked twice except where it says so, so that no answer comes from memory. CPU is that of the server alone,
-and that of a loop of Python tells how fast the machine is, and how busy others keep it.
+Each method has four loads: one client; 50 people, each of whom waits 10 seconds on average before the next question;
+50 clients that ask different questions without pausing; and 50 clients that ask the same question without pausing.
+Except for the last load, no question is asked twice, so that no answer comes from a cache. CPU is that of the server
+alone. A calibration loop shows how fast the machine is and how busy other programs keep it.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ import httpx2 as httpx
 METHODS = ("walk", "local", "global")
 ASKERS = 50
 REQUESTS = 200
-"""Of each load: the 95th percentile is then that of the ten slowest."""
+"""Requests per load with 50 clients: only ten are then slower than the 95th percentile."""
 SOLO = 60
 THINKING = 10.0
-"""Seconds that one of 50 people thinks on average between an answer and the next question."""
+"""Mean seconds between an answer and the next question of the same person, in the load with 50 people."""
 Asker = Callable[[str], Awaitable[float]]
 
 
 @contextmanager
 def served(index: Path) -> Iterator[tuple[str, int]]:
-    """Run a server in a process of its own; yield its address and its process id."""
+    """Run a server in a separate process; yield its address and its process id."""
     command = [sys.executable, "-m", "conspectus", "serve", "-i", str(index), "--port", "0", "--no-browser"]
     command += ["--read-only"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -55,16 +55,16 @@ def served(index: Path) -> Iterator[tuple[str, int]]:
 
 
 def percentile(times: list[float], share: float) -> float:
-    """Return a percentile in seconds."""
+    """Return a percentile of latencies, in seconds; `share` is 0 to 1."""
     return sorted(times)[min(len(times) - 1, int(share * len(times)))]
 
 
 async def closed(
     ask: Asker, questions: Iterator[str], askers: int, total: int, thinking: float = 0.0
 ) -> tuple[list[float], float]:
-    """Let some askers ask until there are `total` answers; return latencies and requests a second.
+    """Let parallel clients ask until there are `total` answers; return the latencies and the requests per second.
 
-    thinking: seconds that an asker waits on average before each question, at random.
+    thinking: mean of the random seconds that a client waits before each question.
     """
     numbers, times, began = iter(range(total)), list[float](), time.perf_counter()
     pauses = random.Random(1)
@@ -94,7 +94,7 @@ async def load(url: str, pid: int, questions: list[str]) -> None:
                 (await client.post(f"{url}/api/ask", json=body)).raise_for_status()
                 return time.perf_counter() - began
 
-            await closed(ask, distinct, 8, 40)  # what is derived from the index is made
+            await closed(ask, distinct, 8, 40)  # warms up the data that is derived from the index
             same = itertools.repeat(next(distinct))
             one = 0.0
             for name, asked, askers, total, thinking in (
@@ -113,13 +113,13 @@ async def load(url: str, pid: int, questions: list[str]) -> None:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the seconds of CPU that a process has taken."""
+    """Return the CPU seconds that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def calibrate() -> None:
-    """Print how long a loop of Python takes: by CPU, and by the clock, which is more where others keep it busy."""
+    """Print the CPU and wall time of a Python loop; wall time is longer on a machine that other programs keep busy."""
     began, cpu, total = time.perf_counter(), time.process_time(), 0
     for step in range(5_000_000):
         total += step * step % 7
@@ -128,14 +128,14 @@ def calibrate() -> None:
 
 
 def memory(pid: int) -> float:
-    """Return the resident megabytes of a process and those it started."""
+    """Return the resident memory of a process and its children, in MB."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
     pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6 + sum(memory(int(child)) for child in children)
 
 
 async def soak(url: str, pid: int, questions: list[str], total: int) -> None:
-    """Send many requests of all kinds, a tenth of them questions; print memory after each tenth."""
+    """Send many requests of all kinds, a tenth of them questions, and print the memory after each tenth."""
     number = itertools.count()
 
     async with httpx.AsyncClient(timeout=600) as client:
@@ -168,7 +168,7 @@ async def soak(url: str, pid: int, questions: list[str], total: int) -> None:
 
 
 def main() -> None:
-    """Run all loads, and the soak."""
+    """Run all loads, and the soak test if requested."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

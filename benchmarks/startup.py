@@ -1,9 +1,9 @@
-"""How long does `conspectus --help` take, in CPU seconds of a machine of known speed?
+"""Measure how many CPU seconds `conspectus --help` takes, relative to the speed of the machine.
 
     python benchmarks/startup.py [--runs 5]
 
-The budget of 0.15 s holds where the calibration loop takes 1.9 CPU s, and is scaled by it elsewhere; the median of the
-runs counts. Exit 1 where it is exceeded. No test measures time: they count the modules that are imported.
+The budget of 0.15 s is for a machine on which the calibration loop takes 1.9 CPU s, and is scaled for other machines.
+The exit code is 1 if the median of the runs exceeds it. The tests measure no time: they count the imported modules.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import sys
 import time
 
 BUDGET, CALIBRATED = 0.15, 1.9
-"""CPU seconds of the help, and of the loop on the machine on which that is asked for."""
+"""Budget of the help in CPU seconds, and CPU seconds of the calibration loop on the machine that it applies to."""
 
 
 def calibration() -> float:
-    """Return the CPU seconds of a loop that is the same everywhere."""
+    """Return the CPU seconds of a fixed loop, as a measure of the machine's speed."""
     began = time.process_time()
     total = 0
     for i in range(20_000_000):
@@ -29,7 +29,7 @@ def calibration() -> float:
 
 
 def help_seconds() -> float:
-    """Return the CPU seconds of one run of the help, those of the interpreter's start included."""
+    """Return the CPU seconds of one run of `conspectus --help`, including the start of the interpreter."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-m", "conspectus", "--help"], check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -9,7 +9,7 @@ A budget is the intended size; a limit is the size that `--check` enforces. A li
 below it, until it equals the budget. The limit of lines was raised for features that the budget did not include:
 
 - 1,200: answers in several rounds, mixed contexts, alias decisions by a model, both graphs in one index, batches of
-  descriptions; 600 and a file: cleaning of web pages, statistics of terms and relationships, to replace other rules;
+  descriptions; 600 and a file: cleaning of web pages, statistics of terms and relationships that replace other rules;
 - 1,750: requirements of the papers beyond the budget (HippoRAG and ToG-2 as published, graphs of triples on disk, soft
   clusters, presets, rankings measured with a model, a schema), and hostile input (implausible replies, planted
   instructions, commits on full disks); 30: questions that read columns instead of rows;
@@ -19,10 +19,10 @@ below it, until it equals the budget. The limit of lines was raised for features
 - 45: limits for data from model servers; 95: clusters, pages of nested tables; 35: files and folders that only an index
   names, and pipes in place of files; 350: stored results of shards, for resuming builds and for updates, and reuse of
   reports; 660 and a setting: batches by the provider's batch API at half the price (request files, uploads, polling,
-  resuming after a kill, budgets, full accounts), and waiting work without its prompts; 120: more stages whose results
+  resuming after a kill, budgets, full accounts), and queued tasks without their prompts; 120: more stages whose results
   are stored by shard or reused; 40: row lookup by hashes and lists instead of columns.
 
-Lines became 0.3 characters wider on average in the course of this.
+During this time, lines became 0.3 characters wider on average.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ QUESTION = "What are the main themes?"
 LONG_FUNCTION = 50
 """Lines of a function, docstring included, above which it counts as long."""
 UNEXPLAINED = "# unexplained"
-"""Marks a constant whose value nobody has a reason for yet."""
+"""Comment that marks a constant whose value has no documented reason yet."""
 SHOWN = 15
-"""Modules and functions that `--verbose` lists of each kind."""
+"""Length of each list of modules and functions that `--verbose` prints."""
 MANY_PARAMETERS = 7
-"""Parameters of a function, `self` aside, above which it counts as having many."""
+"""Parameters of a function, except `self` and `cls`, above which it counts as having many."""
 
 BUDGETS: dict[str, float] = {
     "lines of Python": 36_000,
@@ -68,32 +68,32 @@ BUDGETS: dict[str, float] = {
     "constants without an explanation": 0,
     "characters per line of code, mean": 42.8,
 }
-"""What the architecture asks for (docs/architecture.md). The last is what it was before the source was made smaller
+"""The intended size (docs/architecture.md). The mean width of lines is that of the source before it was made smaller
 (50,415 lines in 392 files)."""
 
 LIMITS: dict[str, float] = {
-    # 660 for batches, 520 for what is stored for updates by them, 254 for large corpora, 40 of them for arrays of which
-    # parts are read and 50 for texts in a file; 30 for terms whose burstiness is compared with that of general
-    # words; 10 for lists and cycles that take no import and no time; 20 for speakers, weights and ids that questions to
-    # large indexes read in parts; 130 for lists of vectors, 65 for questions in one and what somebody thinks
+    # 660 for batches, 520 for stored results of shards and their use by updates, 254 for large corpora (40 of them for
+    # arrays that are read in parts, 50 for texts in a file); 30 for comparing the burstiness of terms with that of
+    # general words; 10 for reading lists without pyarrow.compute and for fewer garbage collections; 20 for speakers,
+    # weights and ids read in parts; 130 for inverted lists of vectors; 65 for several questions in one, and opinions
     "lines of Python": 47_560,
     "settings": 61,
     "files": 173,
     "imports inside functions": 24,
     "files entered by a global question": 37,
     "files entered by a build": 64,
-    "characters per line of code, mean": 42.9,  # short lines (`try:`, `except ImportError:`) went
+    "characters per line of code, mean": 42.9,  # short lines (`try:`, `except ImportError:`) were removed
 }
-"""Where the source is still above its budget: what it must not exceed meanwhile."""
+"""Limits of the measures that are still above their budgets; for the others, the budget is the limit."""
 
 
 def files() -> list[Path]:
-    """Return the source files that the budgets speak of: all but the server's."""
+    """Return the source files that the budgets apply to: all except the server's."""
     return sorted(path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] != "server")
 
 
 def parts(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield what a module or a part of it is made of, down to the statements: no expression has one inside."""
+    """Yield the nodes of a syntax tree down to the statements, without expressions: these contain no statements."""
     for node in ast.iter_child_nodes(tree):
         if not isinstance(node, ast.expr):
             yield node
@@ -114,16 +114,16 @@ def imports_inside(tree: ast.AST) -> int:
 
 
 def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Count the parameters of a function, `self` and `cls` aside."""
+    """Count the parameters of a function, except `self` and `cls`."""
     given = function.args
     names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
     return len([name for name in names if name not in ("self", "cls")])
 
 
 def unexplained(path: Path, tree: ast.Module) -> list[str]:
-    """Return the numeric constants of a module that neither a docstring below nor a comment beside explains.
+    """Return the numeric constants of a module without an explanation: a docstring below or a comment beside them.
 
-    A line marked `# unexplained` counts, too: its author does not know the reason either.
+    A line marked `# unexplained` counts as well: its author does not know the reason.
     """
     lines = path.read_text("utf-8").splitlines()
     relative = path.relative_to(SOURCE)
@@ -179,7 +179,7 @@ def code_width(text: str, tree: ast.Module) -> tuple[int, int]:
 
 
 def settings_keys() -> int:
-    """Count the keys of the settings, those of sections one by one."""
+    """Count the keys of the settings, including each key in a section."""
     from pydantic import BaseModel
 
     from conspectus.settings import Settings
@@ -194,7 +194,7 @@ def settings_keys() -> int:
 
 
 def public_names() -> int:
-    """Count the names that the package and its `api` offer."""
+    """Count the public names of the package and of its `api`."""
     import conspectus
     import conspectus.api
 
@@ -202,14 +202,14 @@ def public_names() -> int:
 
 
 class Visited:
-    """The files of the package in which a function is called while this is open, in all threads."""
+    """Context manager that records the files in which functions are called, in all threads."""
 
     def __init__(self) -> None:
         self.files: set[str] = set()
 
     def __enter__(self) -> Visited:
         threading.settrace(self._trace)
-        sys.settrace(self._trace)  # of calls alone, since it returns None: a third of what a profile costs
+        sys.settrace(self._trace)  # of calls only, since it returns None: a third of the cost of a profile
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -218,9 +218,7 @@ class Visited:
 
     def _trace(self, frame: FrameType, _event: str, _argument: Any) -> None:
         code = frame.f_code
-        if (
-            code.co_flags & CO_OPTIMIZED
-        ):  # a function; the bodies of modules and classes run when they are imported
+        if code.co_flags & CO_OPTIMIZED:  # only functions: the bodies of modules and classes run at import
             self.files.add(code.co_filename)
 
     def count(self) -> int:
@@ -229,7 +227,7 @@ class Visited:
 
 
 def entered(folder: Path) -> tuple[int, int]:
-    """Return how many files the command line enters to ask a global question, and to build an index."""
+    """Return in how many files functions are called for a global question, and for a build, by the command line."""
     from conspectus.cli import main
 
     def run(*arguments: str) -> int:
@@ -290,7 +288,7 @@ def packages() -> None:
 
 
 def largest() -> None:
-    """Print the largest modules, the functions that are too long or take too much, and the unexplained constants."""
+    """Print the largest modules, the functions with the most lines and parameters, and the unexplained constants."""
     texts = {path: path.read_text("utf-8") for path in files()}
     trees = {path: ast.parse(text) for path, text in texts.items()}
     sizes = sorted(

@@ -1,19 +1,19 @@
-"""What an update costs: calls of a language model, communities and reports that stay, CPU, on the podcast corpus.
+"""Measure the cost of an update: language model calls, CPU, unchanged communities and reports (podcast corpus).
 
     python benchmarks/updates.py [--corpus FOLDER] [--model none simulated] [--change edited added ...] [--json]
 
-The corpus is indexed once without a language model and once with the simulated server; then, from that index each
-time, a changed corpus is indexed into a copy of its folder by a `conspectus index` of its own, whose CPU seconds (user
-and system) are those of the whole process. 1 % of the files, spread evenly, are
+The corpus is indexed once without a language model and once with the simulated server. For each kind of change, the
+index is copied and updated from a changed corpus by a separate `conspectus index`, whose CPU seconds (user and system)
+are those of the whole process. In 1 % of the files, spread evenly over the corpus, the changes are
 
     edited     one sentence in the middle is replaced by another
-    shortened  the second half is gone
-    deleted    the file is gone
+    shortened  the second half is removed
+    deleted    the file is removed
 
-and one file is `added`, or `renamed`, or nothing is (`same`). Calls are shares of those of the first build. A community
-is the one of before if it has the same members on the same level, a report if it also says the same. Modularity is
-that of the view of each level, by the mean of five partitions from nothing, which differ by their seed; how far their
-own lie apart stands in brackets.
+and otherwise one file is `added` or `renamed`, or nothing changes (`same`). Calls are also shown as shares of those of
+the first build. A community is the same as before if it has the same members on the same level; a report is the same
+if its text is, too. The modularity of each level is divided by the mean modularity of five new partitions with
+different seeds; their range, also divided by the mean, follows in brackets.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ CHANGES: dict[str, Callable[[Path], None]] = {
 
 
 def index(folder: Path, url: str) -> float:
-    """Run `conspectus index corpus` into a folder, and return the CPU seconds that it took."""
+    """Run `conspectus index corpus` into a folder, and return the CPU seconds of the process."""
     command = [sys.executable, "-m", "conspectus", "index", "corpus", "--index", folder.name, "--quiet"]
     model = ["--model", "simulated", "--base-url", url] if url else []
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -111,7 +111,7 @@ def index(folder: Path, url: str) -> float:
 
 @contextmanager
 def server(model: str) -> Iterator[str]:
-    """Give the address of a simulated server in a process of its own, "" where there is to be none."""
+    """Run a simulated server in a separate process and yield its address; yield "" for the model "none"."""
     if model == "none":
         yield ""
         return
@@ -123,7 +123,7 @@ def server(model: str) -> Iterator[str]:
 
 
 def calls(url: str) -> dict[str, int]:
-    """Return the calls of extraction, descriptions and reports that a server had."""
+    """Return how many calls of extraction, descriptions and reports a server received."""
     counts: dict[str, int] = {}
     if url:
         with urlopen(url.removesuffix("/v1") + "/counts") as response:  # noqa: S310  # our own server
@@ -192,7 +192,7 @@ def compared(before: Index, after: Index) -> dict[str, Any]:
 
 
 def said(report: Report) -> tuple[str, ...]:
-    """Return what a report says, without its references, whose numbers are those of one snapshot."""
+    """Return the texts of a report without references, because their numbers differ between snapshots."""
     return (
         report.title,
         strip(report.summary),
@@ -201,7 +201,7 @@ def said(report: Report) -> tuple[str, ...]:
 
 
 def modularities(index: Index) -> tuple[list[float], list[tuple[float, float]]]:
-    """Return the modularity of each level, and the least and the most of partitions from nothing, by their mean."""
+    """Return each level's modularity, and the least and the greatest of new partitions, divided by their mean."""
     place = {entity.name: entity.number for entity in index.entities}
     edges = [(place[r.source], place[r.target], r.weight) for r in index.relationships]
     source, target, weight = (np.array(column) for column in zip(*edges, strict=True))

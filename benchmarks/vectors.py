@@ -1,15 +1,15 @@
-"""How well and how fast are the nearest of many vectors found: all compared, or likely ones (`VectorLists`)?
+"""Measure recall and speed of nearest-neighbour search: exact, by inverted lists (`VectorLists`), or by usearch.
 
     python benchmarks/vectors.py INDEX [INDEX…] --questions queries.jsonl [--size 200k --size 1M] [--usearch]
 
-The vectors are those of the sentences of some indexes, all by one embedder. Where more are asked for, each further one
-lies between that of a sentence and that of another one at most ten sentences away, with noise, so that they are as
-crowded as sentences are. The questions are the `text` of lines of the files, at equal distances. Recall
-is the share of the ten nearest by exact search that are among the ten nearest found.
+The vectors are those of the sentences of some indexes, all made by one embedder. If more are requested, each additional
+vector is a mixture of two sentences at most ten sentences apart, with noise, so that the vectors are as close together
+as those of sentences. The questions are the `text` fields of evenly spaced lines of the files. Recall is the share of
+the ten nearest vectors by exact search that are among the ten nearest that a method returns.
 
-`first` is the first question of a process, which reads the stored arrays and compares them with their checksums, `next`
-the mean of the others. CPU seconds are user and system; the peak of a build is beyond the vectors themselves. With
-`--usearch` the same vectors go through usearch (`pip install usearch`), as 8 bits, with one thread.
+`first` is the time of the first question of a process, which reads the stored arrays and verifies their checksums;
+`next` is the mean of the others. CPU seconds are user and system; the peak memory of a build excludes the vectors.
+With `--usearch`, the same vectors are searched by usearch (`pip install usearch`), with 8 bits and one thread.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from conspectus.storage.arrays import BLOCK, StoredArray, write_array
 Array = np.ndarray[Any, Any]
 NEAREST, ASKED = 10, 200
 NOISE = 0.2
-"""The length of what is random in a vector between two others, which are of length 1."""
+"""Length of the noise that is added to a mixture of two vectors of length 1."""
 WHOLE, LISTS = "vectors.sentences", "near.sentences"
 
 
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def grown(vectors: Array, size: int) -> Array:
-    """Return so many vectors: some of those there are, or all and others between them."""
+    """Return `size` vectors: evenly spaced ones of the given vectors, or all of them and mixtures."""
     if size <= len(vectors):
         return vectors[np.linspace(0, len(vectors) - 1, size).astype(int)]
     random = np.random.default_rng(42)
@@ -93,7 +93,7 @@ def grown(vectors: Array, size: int) -> Array:
 
 
 def measure(vectors: Array, questions: Array, folder: Path, options: argparse.Namespace) -> None:
-    """Print a line for exact search and one for each other."""
+    """Print a line for exact search and one for each other method."""
     print(f"\n{len(vectors):,} vectors of {vectors.shape[1]} numbers")
     scores = ranking.products(vectors, questions.T).T
     exact = [ranking.highest(of_all, NEAREST) for of_all in scores]
@@ -113,7 +113,7 @@ def measure(vectors: Array, questions: Array, folder: Path, options: argparse.Na
 
 
 def write(name: str, array: Array, folder: Path) -> int:
-    """Write an array and its checksums, as a commit does, and return the bytes of its file."""
+    """Write an array and its checksums, as a commit does, and return the size of its file in bytes."""
     with (folder / f"{name}.npy").open("wb+") as file:
         write_array(name, array, file)
         size = file.tell()
@@ -126,7 +126,7 @@ def write(name: str, array: Array, folder: Path) -> int:
 
 
 def measure_usearch(vectors: Array, exact: list[Array], folder: Path) -> None:
-    """Print lines for usearch, by how many candidates it looks at."""
+    """Print a line for usearch with each number of candidates."""
     from usearch.index import Index  # pyright: ignore[reportMissingImports]
 
     graph = Index(ndim=vectors.shape[1], metric="cos", dtype="i8", connectivity=16, expansion_add=128)
@@ -141,9 +141,9 @@ def measure_usearch(vectors: Array, exact: list[Array], folder: Path) -> None:
 
 
 def spent(work: Callable[[], Any]) -> tuple[Any, str]:
-    """Return what some work returns, and what it took."""
+    """Run `work`; return its result, and its time and memory as text."""
     before, began, peak = resource.getrusage(resource.RUSAGE_SELF), time.time(), resident("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak memory
     result = work()
     after = resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -151,19 +151,19 @@ def spent(work: Callable[[], Any]) -> tuple[Any, str]:
 
 
 def resident(which: str) -> float:
-    """Return the memory of this process in MB: `VmRSS`, or its peak, `VmHWM`, or the part in no file, `RssAnon`."""
+    """Return the memory of this process in MB: resident (`VmRSS`), its peak (`VmHWM`), or anonymous (`RssAnon`)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(which))
 
 
 def run(folder: Path, kind: str, probed: int) -> dict[str, float]:
-    """Ask all questions in a process of its own."""
+    """Search for all questions in a separate process, and return its measures."""
     command = [sys.executable, __file__, str(folder), "--ask", kind, str(probed)]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
 def asked(folder: Path, kind: str, probed: int) -> dict[str, float]:
-    """Return what the first question and the others take in this process, in ms, and the memory beside files in MB."""
+    """Return the time of the first question and of the others in this process, in ms, and anonymous memory in MB."""
     questions = np.load(folder / "questions.npy")[: 10 if kind == "exact" else ASKED]
     ranking.PROBED = probed
     anonymous, began = resident("RssAnon"), time.process_time()
@@ -182,7 +182,7 @@ def asked(folder: Path, kind: str, probed: int) -> dict[str, float]:
 
 
 def opened(folder: Path, kind: str, probed: int) -> Callable[[Array], Array]:
-    """Return what scores all vectors for a question; its arrays are read as those of an index are."""
+    """Return a function that scores all vectors for a question; arrays are opened like those of an index."""
     if kind == "usearch":
         from usearch.index import Index  # pyright: ignore[reportMissingImports]
 
@@ -207,7 +207,7 @@ def opened(folder: Path, kind: str, probed: int) -> Callable[[Array], Array]:
 
 
 def stored(name: str, folder: Path, arrays: Mapping[str, StoredArray]) -> StoredArray:
-    """Open an array that was written."""
+    """Open an array that `write` stored."""
     with (folder / f"{name}.npy").open("rb") as file:
         content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     return StoredArray(
@@ -218,7 +218,7 @@ def stored(name: str, folder: Path, arrays: Mapping[str, StoredArray]) -> Stored
 def show(
     label: str, built: str, size: int, exact: list[Array], found: list[Array], taken: dict[str, float]
 ) -> None:
-    """Print what a search found, and what it took."""
+    """Print the recall, time and memory of a search."""
     recall = np.mean([len(np.intersect1d(a, b)) / NEAREST for a, b in zip(exact, found, strict=True)])
     missed = np.mean([one[0] not in other for one, other in zip(exact, found, strict=True)])
     print(f"  {label:24} recall {100 * recall:5.1f} %, the nearest missed {100 * missed:4.1f} %", end="; ")

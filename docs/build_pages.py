@@ -1,7 +1,7 @@
-"""Pages of the documentation that are made from the code when it is built, so that they say what the code does.
+"""Generate pages of the documentation from the code when the documentation is built, so that they match the code.
 
-`mkdocs.yml` names this file twice: as a hook, which adds the pages and sets links, and as an extension of griffe,
-which shows mkdocstrings the signatures and docstrings of public functions as they are at run time.
+`mkdocs.yml` names this file twice: as a hook, which adds the pages and adapts links, and as a griffe extension, which
+gives mkdocstrings the signatures and docstrings that public functions have at run time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COPIED = {
     "CONTRIBUTING.md": "contributing.md",
     "reproduce/README.md": "reproduce.md",
 }
-"""Files outside of docs/ that are pages of the documentation, too, by the path of the page."""
+"""Files outside docs/ that are also pages of the documentation, with the path of the page."""
 PYTHON = {
     "Build and update": ("build", "abuild", "estimate", "preview", "embed", "Built"),
     "Ask and search": (
@@ -47,7 +47,7 @@ PYTHON = {
     "Correct, export, import": ("correct", "draw_map", "export", "import_graphrag"),
     "Settings and errors": ("Settings", "ConspectusError"),
 }  # fmt: skip
-"""The public names in the order in which they are explained."""
+"""The public names by section, in the order in which the page documents them."""
 
 
 # The command line
@@ -104,7 +104,7 @@ def _command(path: tuple[str, ...], command: Any, level: int) -> list[str]:
 
 
 def settings() -> str:
-    """Return the page with every setting: its values, its default and what it does."""
+    """Return the page with every setting: its allowed values, its default and its effect."""
     lines = [
         "# Settings",
         "",
@@ -135,7 +135,7 @@ def settings() -> str:
 
 
 def _presets() -> Iterator[str]:
-    """Yield what `conspectus init --preset` sets, by paper."""
+    """Yield the lines on the settings of each preset of `conspectus init --preset`."""
     yield from (
         "## Presets",
         "",
@@ -172,7 +172,7 @@ def python() -> str:
 
 
 def _errors() -> list[str]:
-    """Return the tree of errors as a table."""
+    """Return the lines of a table with the hierarchy of errors."""
     found: list[list[str]] = []
 
     def add(error: type[Exception], depth: int) -> None:
@@ -188,14 +188,14 @@ def _errors() -> list[str]:
 
 
 class PublicFunctions(griffe.Extension):
-    """Shows public functions with the signature and docstring that they have at run time.
+    """Documents public functions with the signature and docstring that they have at run time.
 
-    `ask` is made from `aask` by a decorator, and the options of both are those of a typed dictionary, so that reading
-    the source alone finds neither.
+    A decorator makes `ask` from `aask`, and the options of both are defined by a typed dictionary: griffe, which reads
+    only the source, finds neither.
     """
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
-        """Replace what was read of the public functions, and read the arguments that docstrings explain."""
+        """Replace the public functions that griffe read from the source, and format the arguments in docstrings."""
         if pkg.name != "conspectus":
             return
         for name in conspectus.__all__:
@@ -209,7 +209,7 @@ class PublicFunctions(griffe.Extension):
 
 
 def _function(name: str, function: Any) -> griffe.Function:
-    """Return a function as griffe describes one."""
+    """Return griffe's description of a function, from its run-time signature and docstring."""
     signature = inspect.signature(function)
     kinds = {kind.name.lower(): kind for kind in griffe.ParameterKind}
     parameters = [
@@ -234,7 +234,7 @@ def _function(name: str, function: Any) -> griffe.Function:
 
 
 def _explain_arguments(shown: Any) -> None:
-    """Put what a docstring says of arguments, `name: text`, under the heading that the parser looks for."""
+    """Put the paragraphs of a docstring that explain arguments, `name: text`, under the heading that griffe expects."""
     if not shown.docstring:
         return
     names = {parameter.name for parameter in getattr(shown, "parameters", ())}
@@ -250,12 +250,12 @@ def _explain_arguments(shown: Any) -> None:
 
 
 def rest() -> str:
-    """Return the page with every route of the server, by its OpenAPI description."""
+    """Return the page with every route of the server, from its OpenAPI description."""
     from conspectus.server.app import ServerOptions, create_app
     from conspectus.server.security import Access
 
     served: Any = create_app(ServerOptions([".conspectus"], Access()))
-    while not hasattr(served, "openapi"):  # middleware around it
+    while not hasattr(served, "openapi"):  # unwrap middleware
         served = served.app
     schema = served.openapi()
     lines = [
@@ -298,7 +298,7 @@ def rest() -> str:
 
 
 def _contents(route: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what a route takes as its body, and what it replies, each with its type."""
+    """Yield the body that a route accepts and its reply, each with media type and schema type."""
     bodies = [("Body", route.get("requestBody", {})), ("Reply", route["responses"].get("200", {}))]
     for kind, body in bodies:
         for media, content in body.get("content", {}).items():
@@ -307,7 +307,7 @@ def _contents(route: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _type_of(schema: Mapping[str, Any]) -> str:
-    """Return a type of JSON schema in words, with links to those of the page."""
+    """Return a JSON schema type in words, with links to the types on the page."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
@@ -420,7 +420,7 @@ COLUMNS = {
     "document": "document it happened to",
     "word": "word of the inverted index",
 }
-"""What a column means, by its name; a column of the same name means the same in every table."""
+"""Meaning of each column by its name; a name has the same meaning in every table."""
 
 
 def tables() -> str:
@@ -449,18 +449,18 @@ def tables() -> str:
 
 
 def _table(head: Sequence[str], found: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table."""
+    """Return the lines of a Markdown table."""
     cells = [head, ["---"] * len(head), *found]
     return [*(f"| {' | '.join(' '.join(cell.split()) for cell in row)} |" for row in cells), ""]
 
 
 def _code(text: str) -> str:
-    """Return a text as code in a cell of a table."""
+    """Return a text as Markdown code for a table cell."""
     return f"`{text.replace('|', chr(92) + '|')}`"
 
 
 def _escaped(text: str) -> str:
-    """Return a text without a meaning for Markdown, but with its code."""
+    """Return a text with Markdown's special characters escaped, except inside backticks."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(_code(part[1:-1]) if part.startswith("`") else _plain(part) for part in parts)
 
@@ -479,11 +479,11 @@ GENERATED = {
     "reference/mcp.md": tools,
     "reference/tables.md": tables,
 }
-"""The pages that are made from the code, and what makes each."""
+"""The generated pages, with the function that makes each."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made from the code, and those that stand outside of docs/."""
+    """Add the generated pages and the files outside docs/ as pages."""
     for path, page in GENERATED.items():
         files.append(File.generated(config, path, content=page()))
     for source, path in COPIED.items():
@@ -492,7 +492,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Set links between files of the repository as links between pages."""
+    """Turn links between files of the repository into links between pages."""
     source = {page: source for source, page in COPIED.items()}.get(
         page.file.src_uri, f"docs/{page.file.src_uri}"
     )

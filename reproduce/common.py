@@ -1,4 +1,4 @@
-"""What the scripts of this folder share. A script is one table or figure of a paper, and has this form:
+"""Shared code of the scripts in this folder. Each script is one table or figure of a paper and has this form:
 
     '''GraphRAG, Table 2: what an answer from each level reads.'''
     from common import PAPER, OURS, Run, Table, main
@@ -11,14 +11,14 @@
     if __name__ == "__main__":
         main(table_2, __doc__)
 
-`Run` is the command line: `settings` are a preset of `conspectus init --preset` with the model that is named, `index`
-builds and `step` runs a function of `conspectus.evaluation` that has a `preview`. Both show what they will take of the
-model first, ask whether to go on where that is much, stay within `--budget` together, and continue what an earlier run
-began in the same `--work` folder. `--dry-run` ends at the first thing that would be asked of a model. What a script
-compares with the paper goes through the public functions alone, so that it measures what users have.
+`Run` represents the command line: `settings` returns a preset of `conspectus init --preset` with the given model,
+`index` builds an index, and `step` runs a function of `conspectus.evaluation` that has a `preview`. Both first show an
+estimate of the model calls, ask for confirmation if it is large, stay within the common `--budget`, and resume what an
+earlier run began in the same `--work` folder. `--dry-run` stops at the first step that would call a model. Scripts use
+only the public functions for what they compare with the paper, so that they measure what users get.
 
-Figures of the papers are quoted where they are known for certain; others are left out (`-`). Figures of ours that are
-means have a 95 % interval over the questions, in brackets (`cell`).
+Figures of the papers are quoted only if they are known for certain; others are left out (`-`). Our means have a 95 %
+interval over the questions, in brackets (`cell`).
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT / "../shared/data"
 LOCAL_EMBEDDER = ROOT / "../shared/models/all-MiniLM-L6-v2"
 SAMPLE = ROOT / "src/conspectus/sample"
-"""Documents of ours, with `--sample-corpus`: for a look at a script without the paper's data."""
+"""Our sample documents, for `--sample-corpus`: they show what a script does without the paper's data."""
 PAPER, OURS = "paper", "ours"
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a paper: rows of a label, whose figures they are (`PAPER` or `OURS`), and a cell for each column."""
+    """A table of a paper. Each row is a label, the source of the figures (`PAPER` or `OURS`), and a cell per column."""
 
     name: str
     columns: Sequence[str]
     rows: Sequence[tuple[str, str, Sequence[str]]]
     differs: Sequence[str] = ()
-    """What is not as in the paper, a sentence each."""
+    """The differences from the paper's experiment, one sentence each."""
 
     def markdown(self) -> Iterator[str]:
-        """Yield the lines of the table, and below it what differs."""
+        """Yield the lines of the table, followed by the differences from the paper."""
         yield f"## {self.name}\n"
         yield f"| | | {' | '.join(self.columns)} |"
         yield f"|---|---|{'---:|' * len(self.columns)}"
@@ -72,7 +72,7 @@ class Table:
 
 
 def cell(interval: Any, digits: int = 2) -> str:
-    """Return a mean with its 95 % interval, `32.21 (30.10 to 34.02)`; `-` for none."""
+    """Return a mean with its 95 % interval as text, `32.21 (30.10 to 34.02)`; `-` for None."""
     if interval is None:
         return "-"
     mean, low, high = interval
@@ -80,27 +80,27 @@ def cell(interval: Any, digits: int = 2) -> str:
 
 
 def figures(values: Iterable[float | None], digits: int = 2) -> list[str]:
-    """Return figures as cells, `-` where there is none."""
+    """Return figures as cells, `-` for None."""
     return ["-" if value is None else f"{value:,.{digits}f}" for value in values]
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A data set of a paper: where it is looked for below `--data`, how to get it, and its checksum, if known."""
+    """A data set of a paper: its path below `--data`, where to get it (`source`), and its checksum, if known."""
 
     name: str
     path: str
     source: str
     checksum: str = ""
-    """See `checksum`; empty where we have not seen the published files."""
+    """See the function `checksum`; empty if we have not had the published files."""
     settings: Mapping[str, Any] | None = None
-    """How its files are read, and what the paper set otherwise for it than for its other corpus."""
+    """How its files are read, and settings in which the paper's two corpora differ."""
     questions: str = ""
-    """A file of questions, below `--data`."""
+    """Path of a file of questions below `--data`."""
 
 
 def checksum(path: Path) -> str:
-    """Return 16 hexadecimal digits of a file, or of the names and contents of all files of a folder."""
+    """Return 16 hexadecimal digits of the hash of a file, or of the names and contents of all files of a folder."""
     digest = sha256()
     for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
         if file.is_file():
@@ -109,31 +109,31 @@ def checksum(path: Path) -> str:
 
 
 class Run:
-    """The command line of a script, and the work that it asks for."""
+    """The command line of a script, and the steps that a script runs with it."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments = arguments
         self.work: Path = arguments.work
         self.spent = Usage()
         self.differs: list[str] = []
-        """What differs from the paper for every table of this run."""
+        """Differences from the paper that apply to every table of this run."""
         if self.asks:
             self.differs.append(f"The model is {arguments.model}.")
 
     @property
     def asks(self) -> bool:
-        """Whether a language model is named."""
+        """Whether the command line names a language model."""
         return self.arguments.model != "extractive"
 
     @property
     def sample(self) -> int | None:
-        """The number of questions, or None for all."""
+        """The number of questions to ask, or None for all."""
         return self.arguments.sample
 
     # Data
 
     def documents(self, corpus: Corpus) -> Path:
-        """Return the documents of a corpus; raise UsageError where they are not there, with where to get them."""
+        """Return the path of a corpus; raise UsageError, with the place to get it from, if it is missing."""
         if self.arguments.sample_corpus:
             self.note("The documents are our sample corpus, and not the paper's: nothing compares.")
             return SAMPLE
@@ -150,14 +150,14 @@ class Run:
         return path
 
     def note(self, line: str) -> None:
-        """Add a line to what differs, once."""
+        """Add a line to the differences from the paper, unless it is already there."""
         if line not in self.differs:
             self.differs.append(line)
 
     # Settings
 
     def settings(self, preset: str, more: Mapping[str, Any] | None = None) -> Resolved:
-        """Return the settings of a preset with the models of the command line, whatever `conspectus.toml` says."""
+        """Return the settings of a preset with the models of the command line, ignoring `conspectus.toml`."""
         embedder = self.arguments.embedder
         given = {
             **configuration.preset(preset).values,
@@ -170,7 +170,7 @@ class Run:
         return self.within_budget(configuration.overridden(given))
 
     def within_budget(self, settings: Resolved) -> Resolved:
-        """Return settings whose budget is what earlier steps left of `--budget`."""
+        """Return settings whose budget is the part of `--budget` that earlier steps have not spent."""
         if self.arguments.budget is None:
             return settings
         left = max(0.0, self.arguments.budget - (self.spent.cost or 0.0))
@@ -179,7 +179,7 @@ class Run:
     # Work
 
     def index(self, documents: Path, name: str, settings: Resolved) -> Index:
-        """Return the index of some documents in the work folder, built as far as it is not there."""
+        """Return the index of documents in the work folder; build it, or the missing parts of it, if necessary."""
 
         def agree(estimate: Any) -> None:
             if estimate.tasks:
@@ -191,7 +191,7 @@ class Run:
         return built.index
 
     def step(self, function: Any, *arguments: Any, settings: Resolved, **more: Any) -> Any:
-        """Run a function of the evaluation that has a `preview`, and return the value of its result."""
+        """Run a function of `conspectus.evaluation` that has a `preview`, and return the value of its result."""
         more["settings"] = self.within_budget(settings)
         if self.asks:
             preview = function.preview(*arguments, **more)
@@ -204,7 +204,7 @@ class Run:
         return result.value
 
     def study(self, name: str) -> Path:
-        """Return the folder of a comparison: a copy of that of `--study`, as it is now, where one is named."""
+        """Return the folder of a comparison; if `--study` names one, a fresh copy of it in the work folder."""
         given: Path | None = self.arguments.study
         if not given:
             return self.work / name
@@ -218,7 +218,7 @@ class Run:
         return folder
 
     def agree(self, name: str, estimate: Any, settings: Resolved) -> None:
-        """Show what a step would take of the model, and ask whether to go on; `--dry-run` ends here."""
+        """Show the estimated calls and cost of a step, and ask whether to go on; with `--dry-run`, exit."""
         show.note(f"{name}: {show.estimate_text(estimate)}")
         show.table(show.costs(estimate), show.note)
         if self.arguments.dry_run:
@@ -227,7 +227,7 @@ class Run:
 
 
 def parser(doc: str | None) -> argparse.ArgumentParser:
-    """Return the options that every script has."""
+    """Return a parser with the options that every script has."""
     made = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     made.add_argument(
         "--model", default="extractive", help="language model; without one, only what needs none"
@@ -259,12 +259,12 @@ def main(
     doc: str | None,
     extend: Callable[[argparse.ArgumentParser], object] = lambda _: None,
 ) -> None:
-    """Run a script: parse the command line (`extend` adds options of its own), print its tables, say what was spent."""
+    """Run a script: parse the command line (`extend` adds options to the parser), print its tables and the usage."""
     made = parser(doc)
     extend(made)
     run = Run(made.parse_args())
     try:
-        # what a table notes counts for those after it, too
+        # the differences that a script notes apply to all tables
         tables = [replace(table, differs=[*table.differs, *run.differs]) for table in script(run)]
     except ConspectusError as error:
         sys.exit(f"error: {show.with_options(str(error))}")

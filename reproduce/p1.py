@@ -1,7 +1,7 @@
-"""GraphRAG's experiment, whose steps the scripts of its tables and figures take as far as they need them: an index,
-questions, answers by conditions, judgements, claims (*From Local to Global*, arXiv 2404.16130).
+"""The steps of GraphRAG's experiment (*From Local to Global*, arXiv 2404.16130): an index, questions, answers by
+conditions, judgements, claims. Each script runs the steps that its table or figure needs.
 
-The paper's figures that more than one script prints are here.
+Figures of the paper that several scripts print are here, too.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ ABOUT = {
     "news": "News articles of 2023 in categories from entertainment, business and sports to technology, health and"
     " science.",
 }
-"""Descriptions from which questions are written, ours: the paper does not print its own."""
+"""Our descriptions of the corpora, from which questions are generated: the paper does not print its own."""
 SAMPLE_QUESTIONS = (
     "What are the main themes of these documents?",
     "Which concerns come up again and again over the years, and how do they change?",
     "What do people disagree about?",
 )
-"""Of our sample corpus, where no model writes any."""
+"""Questions about our sample corpus, used if no model generates any."""
 GRAPHS = {"podcast": (8_564, 20_691), "news": (15_754, 19_520)}
-"""Nodes and edges of the paper's graphs (§4.1.3)."""
+"""Numbers of nodes and edges of the paper's graphs (§4.1.3)."""
 
 
 def add_dataset(parser: Any) -> None:
@@ -60,7 +60,7 @@ def add_dataset(parser: Any) -> None:
 
 
 class Experiment:
-    """The experiment on one corpus; each step continues what an earlier run began."""
+    """The experiment on one corpus; each step resumes what an earlier run began."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -69,7 +69,7 @@ class Experiment:
         self.kind = "model" if run.asks else "extractive"
         self.folder = run.study(f"p1-{self.name}-{self.kind}-study")
         self.given = run.arguments.study is not None
-        """Whether the answers are of a comparison that was made elsewhere."""
+        """Whether the answers come from an existing comparison (`--study`)."""
         if self.given:
             run.note(f"The answers, judgements and claims are those of {run.arguments.study}.")
 
@@ -86,7 +86,7 @@ class Experiment:
         return self.run.index(documents, f"p1-{self.name}-{self.kind}", self.settings())
 
     def questions(self) -> int:
-        """Write the questions into the folder, published ones or by a model from a description; return how many."""
+        """Store the questions in the folder: published ones, or ones that a model generates; return their number."""
         if not (self.folder / "questions.json").exists():
             published: Path = self.run.arguments.data / self.corpus.questions
             if published.exists() and not self.run.arguments.sample_corpus:
@@ -103,7 +103,7 @@ class Experiment:
         return len(evaluation.list_questions(self.folder, self.folder).questions)
 
     def answers(self, conditions: tuple[str, ...] = CONDITIONS) -> list[str]:
-        """Answer the questions by those of some conditions that the index can be asked by; return these."""
+        """Answer the questions by the conditions that the index supports, and return these conditions."""
         if self.given:
             return list(conditions)
         self.questions()
@@ -122,7 +122,7 @@ class Experiment:
         return asked
 
     def judgements(self, pairs: tuple[str, ...] = ()) -> Any:
-        """Have the answers judged, five times each, and return the comparison."""
+        """Have the answers judged, five times per pair, and return the comparison."""
         if not self.given:
             if not self.run.asks:
                 raise UsageError(
@@ -145,7 +145,7 @@ class Experiment:
         return comparison
 
     def claims(self) -> Any:
-        """Take the answers apart into claims, and return their counts; those of a given comparison as they are."""
+        """Extract the claims of the answers, and return their counts; with `--study`, count the existing claims."""
         if self.given:
             judged = judged_in(study_in(self.folder))
             rows = list(ClaimCheck.current(self.folder).values())

@@ -1,4 +1,4 @@
-"""GraphRAG, Figure 2: how often the answers of the row's condition win over those of the column's, by criterion."""
+"""GraphRAG, Figure 2: win rates of the row's condition against the column's condition, by criterion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def figure_2(run: Run) -> Iterator[Table]:
     comparison = experiment.judgements()
     paper = {
         pair: mean for pair, (mean, _, _) in TABLE[experiment.name].items()
-    }  # the means of Table 6 are the figure's matrix for comprehensiveness
+    }  # for comprehensiveness, the figure shows the means of Table 6
     for criterion, rates in comparison.win_rates.items():
         rows = []
         if criterion == "comprehensiveness":

@@ -1,7 +1,7 @@
-"""GraphRAG, Figure 3: entity references by the size of chunks and the rounds of gleaning.
+"""GraphRAG, Figure 3: number of entity references by chunk size and rounds of gleaning.
 
-The paper takes a sample of HotpotQA. Its passages are far shorter than a chunk, so that nothing would depend on the
-size: they are joined into documents, of `--tokens` each, before they are cut.
+The paper uses a sample of HotpotQA. Its passages are far shorter than a chunk, so that the chunk size would have no
+effect: the script joins them into documents of `--tokens` each before it cuts these into chunks.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ HOTPOTQA = Corpus(
 ROUNDS = (0, 1, 2, 3)
 SIZES = (600, 1200, 2400)
 FIGURE = {600: (9_500, 16_000, 19_500, 26_500), 1200: (7_000, None, None, None)}
-"""References by rounds of gleaning, read off the picture to within a few hundred; the others cannot be."""
+"""References by chunk size and rounds of gleaning, as read from the figure within a few hundred; None: unreadable."""
 PASSAGES = 100
-"""Passages that are taken unless others are asked for: the paper does not say how many it took."""
+"""Default number of passages: the paper does not say how many it used."""
 
 
 def joined(texts: list[str], size: int) -> list[str]:
-    """Return texts joined, in their order, into documents of about `size` tokens."""
+    """Join texts, in their order, into documents of about `size` tokens."""
     documents: list[list[str]] = []
     room = 0
     for text in texts:
@@ -77,7 +77,7 @@ def figure_3(run: Run) -> Iterator[Table]:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the size of the corpus."""
+    """Add the options for the number of passages and the size of documents."""
     parser.add_argument("--passages", type=int, default=PASSAGES, metavar="N", help="passages that are taken")
     parser.add_argument("--tokens", type=int, default=8000, metavar="N", help="tokens of a joined document")
 

@@ -1,6 +1,6 @@
-"""GraphRAG, Figure 4: the communities of a graph at the first two levels, as a page, and how many of which size.
+"""GraphRAG, Figure 4: a page with the communities of a graph at the first two levels, and a table of their sizes.
 
-The paper draws those of the news articles, which is what `--dataset news` does. It prints no figures.
+The paper draws the graph of the news articles, as `--dataset news` does. It gives no numbers.
 """
 
 from __future__ import annotations

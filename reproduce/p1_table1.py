@@ -1,6 +1,6 @@
-"""GraphRAG, Table 1: users, tasks and questions that a model writes from a description of a corpus.
+"""GraphRAG, Table 1: users, tasks and questions that a model generates from a description of a corpus.
 
-The paper prints examples. Printed here are the questions that the other scripts ask, of each persona the first.
+The paper prints examples. This script prints the first question of each persona among those that other scripts ask.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""GraphRAG, Table 2: units and tokens that an answer from each level reads, and their share of all source text."""
+"""GraphRAG, Table 2: units and tokens that an answer from each level reads, and their share of the source text."""
 
 from __future__ import annotations
 

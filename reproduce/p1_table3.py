@@ -1,4 +1,4 @@
-"""GraphRAG, Tables 3 and 4: factual claims of an answer, and clusters of claims that say the same."""
+"""GraphRAG, Tables 3 and 4: number of factual claims in an answer, and of clusters of similar claims."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ TABLE_4 = {
         0.8: (18.86, 17.78, 17.82, 17.79, 17.30, 14.80),
     },
 }
-"""By the threshold of the distance, 1 - ROUGE-L; those at 0.6 and 0.7 are illegible in our copy of the paper."""
+"""Clusters by the threshold of the distance, 1 - ROUGE-L; 0.6 and 0.7 are illegible in our copy of the paper."""
 AGREEMENT = {"claims": "78", "clusters": "69 to 70"}
-"""Percent of pairs in which the measure prefers what the majority of judgements does."""
+"""Percentage of pairs in which the measure prefers the same answer as the majority of the judgements."""
 
 
 def tables_3_and_4(run: Run, tables: tuple[int, ...] = (3, 4)) -> Iterator[Table]:

@@ -1,4 +1,4 @@
-"""GraphRAG, Table 4: clusters of the claims of an answer, by the distance up to which claims say the same."""
+"""GraphRAG, Table 4: number of clusters of similar claims in an answer, by the distance threshold."""
 
 from __future__ import annotations
 

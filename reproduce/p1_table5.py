@@ -1,7 +1,7 @@
-"""GraphRAG, Table 5: one question, the answers of C2 and SS to it, and what judges say of them.
+"""GraphRAG, Table 5: one question, the answers of C2 and SS to it, and the judgements on them.
 
-The paper prints such an example in full. Printed here is the first question that both answered; without vectors TS
-stands for SS, and without judgements there is no assessment.
+The paper prints one example in full. This script prints the first question that both answered. Without vectors, TS
+replaces SS; without judgements, there is no assessment.
 """
 
 from __future__ import annotations

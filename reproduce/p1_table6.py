@@ -1,4 +1,4 @@
-"""GraphRAG, Table 6: the tests of the win rates of each two conditions (appendix G)."""
+"""GraphRAG, Table 6: significance tests of the win rates of each pair of conditions (appendix G)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FIGURES = {
         (52.16, -0.86, "0.777"), (55.12, -2.94, "0.016"), (58.64, -3.68, "0.002"),
     ),
 }  # fmt: skip
-"""Comprehensiveness: mean of the first, Z, and p after Holm. The other criteria are not in our notes of the paper."""
+"""Comprehensiveness, for each of PAIRS: mean win rate of the first, Z, p after Holm. We lack the other criteria."""
 TABLE = {
     name: {tuple(pair.split("-")): row for pair, row in zip(PAIRS, rows, strict=True)}
     for name, rows in FIGURES.items()

@@ -1,5 +1,5 @@
-"""What the scripts for P2 share: data sets, indexes over passages and over knowledge graphs (*Graph RAG: Efficient and
-Powerful LLM Enhancement Systems*).
+"""Shared code of the scripts for P2 (*Graph RAG: Efficient and Powerful LLM Enhancement Systems*): data sets, and
+indexes of passages and of knowledge graphs.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ SAMPLE = (
     ("Ada Byrne", "Ada Byrne kept a mill and was born at Lune.", ("Ada Byrne", "born at", "Lune")),
     ("Heron", "Heron is a barge that burnt at Kell.", ("Heron", "burnt at", "Kell")),
 )
-"""Passages of ours, with `--sample-corpus`: title, text and a triple of each."""
+"""Our own passages, for `--sample-corpus`: title, text and one triple each."""
 SAMPLE_QUESTION = "Where was the owner of the barge Rook born?", "Lune", ("Rook", "Ada Byrne")
 OTHERS = 30
-"""Passages beside those of a sample's questions, for each question."""
+"""Number of other passages per question, in addition to its own, if only a sample of the questions is asked."""
 OPENIE = "openie-gpt-3.5.jsonl"
-"""Triples of GPT-3.5 beside the passages, as HippoRAG's authors published them."""
+"""Name of the file, beside the passages, with the triples by GPT-3.5 that HippoRAG's authors published."""
 TOG = "https://github.com/IDEA-FinAI/ToG-2 (data/)"
 GRAPH_SETS = {
     "WebQSP": "kgqa/webqsp.jsonl",
@@ -46,16 +46,16 @@ GRAPH_SETS = {
     "Creak": "kgqa/creak.jsonl",
     "Zero-Shot RE": "kgqa/zeroshot-re.jsonl",
 }
-"""Questions with their answers, an object a line (`question`, `answer` or `answers`)."""
+"""Files of questions with answers: one JSON object per line (`question`, `answer` or `answers`)."""
 METAQA = {f"MetaQA, {n} hop{'s' * (n > 1)}": f"kgqa/metaqa/questions-{n}hop.jsonl" for n in (1, 2, 3)}
-"""Questions over a graph of films, `kgqa/metaqa/kb.txt`: a set of neither paper, which needs neither Wikidata nor a
-model."""
+"""Questions about a graph of films, `kgqa/metaqa/kb.txt`: a data set of neither paper, which needs neither Wikidata nor
+a language model."""
 WIKIDATA = "kgqa/wikidata"
-"""An index of Wikidata, below `--data`: README.md says how it is made."""
+"""Path of an index of Wikidata below `--data`: README.md explains how to make it."""
 
 
 def passages(run: Run, settings: Resolved) -> dict[str, tuple[Path, Path]]:
-    """Return the folders of passages and the folder of the index of each, as far as the data is there."""
+    """Return the folder of passages and the folder of their index, for each data set that is available."""
     found: dict[str, tuple[Path, Path]] = {}
     for name, corpus in PASSAGES.items():
         try:
@@ -81,7 +81,7 @@ def passages(run: Run, settings: Resolved) -> dict[str, tuple[Path, Path]]:
 
 
 def _sample(run: Run) -> Path:
-    """Write the passages of the sample as the data sets have them, and return their folder."""
+    """Write the sample's passages in the format of the data sets, and return their folder."""
     run.note("The passages are three of ours, and not the paper's: nothing compares.")
     folder = run.work / "p2-sample-passages"
     (folder / "qrels").mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,7 @@ def _sample(run: Run) -> Path:
 
 
 def _part(run: Run, folder: Path) -> Path:
-    """Return a folder with the first questions of `--sample`, their passages and others, `OTHERS` for each question."""
+    """Return a folder with the first `--sample` questions, their passages, and `OTHERS` more passages per question."""
     if run.sample is None:
         return folder
     run.note(
@@ -126,17 +126,17 @@ def _part(run: Run, folder: Path) -> Path:
 
 
 def without_model(settings: Resolved) -> Resolved:
-    """Return the settings by which passages are indexed: nothing is asked of a model for that."""
+    """Return the settings for indexing passages: without a language model."""
     return configuration.completed(settings, {"model": "extractive"}, "given")
 
 
 def has_triples(index: Path | Index) -> bool:
-    """Tell whether an index has open triples."""
+    """Return whether an index has open triples."""
     return len((index if isinstance(index, Index) else open_index(index)).triples) > 0
 
 
 def ranked(run: Run, method: str, folder: Path, index: Path, settings: Resolved) -> Measured | None:
-    """Return the measures of a ranking; None where it needs triples that there are not."""
+    """Return the measures of a ranking; None if it needs triples that the index does not have."""
     if method == "hipporag" and not run.asks and not has_triples(index):
         return None
     settings = run.within_budget(settings)
@@ -149,21 +149,21 @@ def ranked(run: Run, method: str, folder: Path, index: Path, settings: Resolved)
 
 
 def agreeing(run: Run, name: str, settings: Resolved) -> Callable[[Estimate], None]:
-    """Return what shows what a step of this name will take of the model, and asks whether to go on."""
+    """Return a function that shows the estimate of a step and asks whether to go on."""
     return lambda estimate: run.agree(name, estimate, settings) if estimate.tasks else None
 
 
 def answered(
     run: Run, method: str, questions: Path, index: Path | Index, settings: Resolved, variant: str = ""
 ) -> Measured | None:
-    """Return the measures of short answers; None where the method needs a model or triples that there are not.
+    """Return the measures of short answers; None if the method needs a model or triples that are missing.
 
-    `variant` tells apart answers by the same method with other settings.
+    `variant` distinguishes answers by the same method with different settings.
     """
     around = settings.settings.ircot.retriever if method == "ircot" else method
     closed = method in ("direct", "cot", "cot-sc")
     if around == "hipporag" and run.asks and isinstance(index, Path) and not has_triples(index):
-        ranked(run, "hipporag", questions, index, settings)  # which has the model take the triples
+        ranked(run, "hipporag", questions, index, settings)  # the model extracts the triples
     if (closed and not run.asks) or (around == "hipporag" and not has_triples(index)):
         return None
     name = f"{questions.parent.name}-{questions.stem}-{method}{variant}-{around}-{run.arguments.model}.jsonl"
@@ -179,14 +179,14 @@ def answered(
 
 
 def share(measured: Measured | None, measure: str) -> str:
-    """Return a mean in percent with its interval; `-` where nothing was measured."""
+    """Return a mean in percent with its 95 % interval as text; `-` if nothing was measured."""
     if measured is None or not measured.values.get(measure):
         return "-"
     return cell([100 * figure for figure in measured.interval(measure)], 1)
 
 
 def films(run: Run) -> tuple[Index, dict[str, Path]] | None:
-    """Return the index of MetaQA's graph, opened once, and its sets of questions; None where they are not there."""
+    """Return the index of MetaQA's graph and its question files; None if the data is missing."""
     data: Path = run.arguments.data
     index, found = run.work / "p2-metaqa", {name: data / path for name, path in METAQA.items()}
     if run.arguments.sample_corpus:
@@ -209,13 +209,13 @@ def films(run: Run) -> tuple[Index, dict[str, Path]] | None:
 
 
 def note_sizes(run: Run, question_sets: Mapping[str, Path]) -> None:
-    """Note how many questions of each set are asked."""
+    """Add the number of questions asked of each data set to the notes."""
     sizes = (f"{name} {len(read_questions(path)[: run.sample]):,}" for name, path in question_sets.items())
     run.note(f"Questions: {', '.join(sizes)}.")
 
 
 def questions_of(run: Run) -> dict[str, Path]:
-    """Return the sets over a knowledge graph that are there."""
+    """Return the available files of questions about a knowledge graph; note the missing ones."""
     data: Path = run.arguments.data
     found = {name: data / path for name, path in GRAPH_SETS.items() if (data / path).is_file()}
     if found:
@@ -226,7 +226,7 @@ def questions_of(run: Run) -> dict[str, Path]:
 
 
 def wikidata(run: Run) -> Path | None:
-    """Return the index of Wikidata, None where there is none."""
+    """Return the folder of the index of Wikidata; None if there is none."""
     folder = run.arguments.data / WIKIDATA
     try:
         open_index(folder)

@@ -1,6 +1,6 @@
-"""Graph RAG: what the width and depth of ToG-2 and the damping of HippoRAG change. No table of the paper that we know.
+"""Graph RAG: effects of ToG-2's width and depth and of HippoRAG's damping. We know of no such table in the paper.
 
-ToG-2 is asked over Wikidata with a model, over the films of MetaQA without one.
+ToG-2 uses Wikidata with a language model, and the films of MetaQA without one.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from p2 import answered, films, passages, questions_of, ranked, share, wikidata
 from conspectus.api import open_index
 
 WIDTHS, DEPTHS = (1, 2, 3, 4), (1, 2, 3)
-"""The paper's are 3 and 3."""
+"""Widths and depths that are tried; the paper uses width 3 and depth 3."""
 DAMPINGS = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Probabilities of following an edge; the paper's is 0.5."""
+"""Damping factors that are tried (probability of following an edge); the paper uses 0.5."""
 ACCURACY = ("FEVER", "Creak")
 
 

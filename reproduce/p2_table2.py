@@ -1,4 +1,4 @@
-"""Graph RAG, Table II: short answers by ToG-2 and its baselines over Wikidata and its texts."""
+"""Graph RAG, Table II: short answers of ToG-2 and its baselines from Wikidata and the documents linked to it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from common import OURS, PAPER, Run, Table, main
 from p2 import GRAPH_SETS, answered, questions_of, share, wikidata
 
 ACCURACY = ("FEVER", "Creak")
-"""Sets that are measured by accuracy; the others by exact match."""
+"""Data sets that are measured by accuracy; the others are measured by exact match."""
 TABLE = {
     "Direct": (65.9, 23.1, 42.0, 51.8, 89.7, 27.7),
     "CoT": (59.9, 30.8, 42.9, 57.8, 90.1, 28.8),

@@ -1,4 +1,4 @@
-"""Graph RAG, Table III: what ToG-2 adds to models of several sizes, on two sets; run it once for each model."""
+"""Graph RAG, Table III: what ToG-2 adds to models of several sizes, on two data sets. Run it once for each model."""
 
 from __future__ import annotations
 

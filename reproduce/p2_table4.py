@@ -1,4 +1,4 @@
-"""Graph RAG, Table IV: recall of the passages that answer a question among the first two and five."""
+"""Graph RAG, Table IV: recall of the relevant passages among the first two and the first five."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TABLE = {
     "HippoRAG (ColBERTv2)": ("40.9 / 51.9", "70.7 / 89.1", "60.5 / 77.7"),
 }
 OF_OURS = {"BM25": "bm25", "ColBERTv2": "vector", "RAPTOR": "raptor", "Proposition": "propositions"}
-"""Rows of the paper below which one of ours stands, and its method."""
+"""Our method below a row of the paper, by the label of that row."""
 
 
 def table_4(run: Run) -> Iterator[Table]:

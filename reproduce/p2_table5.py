@@ -1,4 +1,4 @@
-"""Graph RAG, Table V: exact match and F1 of short answers to questions that join passages."""
+"""Graph RAG, Table V: exact match and F1 of short answers to multi-hop questions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TABLE = {
     "IRCoT + HippoRAG": ("21.9 / 33.3", "47.7 / 62.7", "45.7 / 59.2"),
 }
 STEPS = {"MuSiQue": 4, "2Wiki": 2, "HotpotQA": 2}
-"""Steps of IRCoT at the most, as in the scripts of HippoRAG's authors."""
+"""Maximum steps of IRCoT per data set, as in the scripts of HippoRAG's authors."""
 
 
 def table_5(run: Run) -> Iterator[Table]:

@@ -1,4 +1,4 @@
-"""What every test stands on: no network, no settings of whoever runs it, and the shared data where it is."""
+"""The environment of every test: no network, no settings of the user, and the shared data if it exists."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
 def pytest_collection() -> None:
-    """Pause the cycle collector: it would visit the thousands of tests that are collected often, and free nothing."""
+    """Pause the garbage collector: it would often visit the thousands of collected tests, and free nothing."""
     gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Collect cycles again, but not among what stays until the end."""
+    """Turn the garbage collector on again, but exclude the collected tests from it."""
     gc.freeze()
     gc.enable()
 
 
 class NetworkRefused(RuntimeError):
-    """A test reached for the network. Not an OSError, which code under test might take for one to retry."""
+    """A test tried to use the network. Not an OSError, because the code under test might retry after one."""
 
     def __init__(self, target: object) -> None:
         super().__init__(
@@ -50,8 +50,8 @@ class NetworkRefused(RuntimeError):
 
 @pytest.fixture(scope="session", autouse=True)
 def no_waiting() -> None:
-    """Let calls to a model be repeated almost at once, and nothing be forced to the disk: no test cuts the power, and a
-    build has some forty files. A child process does wait.
+    """Retry model calls almost at once, and skip fsync: no test cuts the power, and a build writes some forty files.
+    Child processes still wait.
     """
     sender.FIRST_BACKOFF = 0.01
     os.fsync = lambda fd: None
@@ -59,7 +59,7 @@ def no_waiting() -> None:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of shared data; a test that asks for it is skipped where it is missing."""
+    """The folder of shared data; tests that use this fixture are skipped if it is missing."""
     if not SHARED.is_dir():
         pytest.skip("the shared data is not there (../shared/data beside the project root)")
     return SHARED.resolve()
@@ -75,8 +75,8 @@ def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    """The address of a scheduler with two workers, each a process that is started again when it dies."""
-    dask, distributed = (import_module(name) for name in ("dask", "distributed"))  # it takes a second
+    """The address of a scheduler with two workers: processes that are restarted when they die."""
+    dask, distributed = (import_module(name) for name in ("dask", "distributed"))  # the import takes a second
     once = dask.config.set({"distributed.scheduler.allowed-failures": 1})
     options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
     with once, distributed.LocalCluster(n_workers=2, **options) as cluster:
@@ -85,10 +85,10 @@ def cluster() -> Iterator[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def refuse_the_network() -> Iterator[None]:
-    """Let sockets reach nothing but this machine, and names be looked up for nothing else.
+    """Restrict connections and name look-ups to this machine.
 
-    asyncio's `create_connection` and every HTTP client on it end in the same functions. A child process is
-    out of reach.
+    asyncio's `create_connection` and every HTTP client on it use the same functions. Child processes are not
+    restricted.
     """
     real = {name: getattr(socket.socket, name) for name in ("connect", "connect_ex", "sendto")}
     look_up = socket.getaddrinfo
@@ -115,7 +115,7 @@ def refuse_the_network() -> Iterator[None]:
 
 
 def is_numeric(host: object) -> bool:
-    """Whether a host is an address already, so that nothing has to be asked to look it up."""
+    """Return whether a host is an IP address, so that no name look-up is needed."""
     try:
         ipaddress.ip_address(as_text(host))
     except ValueError:
@@ -124,7 +124,7 @@ def is_numeric(host: object) -> bool:
 
 
 def is_loopback(host: object) -> bool:
-    """Whether a host is this machine; None and the empty text are what a server that listens says."""
+    """Return whether a host is this machine; servers that listen use None or the empty text."""
     name = as_text(host)
     return name in ("", "None", "localhost") or (is_numeric(name) and ipaddress.ip_address(name).is_loopback)
 
@@ -135,14 +135,14 @@ def as_text(host: object) -> str:
 
 @pytest.fixture(autouse=True)
 def leave_no_trace() -> Iterator[None]:
-    """Hide settings and keys of the environment from tests, and see that they leave the working directory."""
+    """Hide settings and keys of the environment from a test, and fail it if it changes the working directory."""
     before = Path.cwd()
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ:
             if name.upper().startswith("CONSPECTUS_") or name.upper().endswith("_API_KEY"):
                 patch.delenv(name)
         yield
-    gc.enable()  # a command that ends with its process disables it
+    gc.enable()  # `conspectus index` disables it, because its process ends
     after = Path.cwd()
     if after != before:
         os.chdir(before)

@@ -16,11 +16,11 @@ VERBS = ("met", "wrote to", "bought land from", "sued", "worked for", "praised",
 
 
 ASKED = ["What did Ada Byrne do?", "Who bought land from Bo Quill?", "Which matters come up again and again?"]
-"""Questions about it."""
+"""Questions about the corpus."""
 
 
 def documents(n: int = 12, seed: int = 7) -> list[dict[str, str]]:
-    """Return texts in which names meet: near ones often, so that they make communities."""
+    """Return texts that mention names together: mostly names near each other in the list, which form communities."""
     draw = random.Random(seed)
     texts: list[dict[str, str]] = []
     for i in range(n):
@@ -34,7 +34,7 @@ def documents(n: int = 12, seed: int = 7) -> list[dict[str, str]]:
 
 
 def settings(url: str, **more: Any) -> dict[str, Any]:
-    """Return settings that ask a simulated server; a dotted key is written with two underscores."""
+    """Return settings for a simulated server; two underscores in a keyword stand for a dot."""
     return {
         "model": "simulated",
         "llm.base_url": url,
@@ -45,5 +45,5 @@ def settings(url: str, **more: Any) -> dict[str, Any]:
 
 
 def using(server: SimulatedServer) -> tuple[str, ...]:
-    """Return the flags of a command that asks a simulated server."""
+    """Return the flags of a command that uses a simulated server."""
     return ("--model", "simulated", "--base-url", server.url)

@@ -1,4 +1,4 @@
-"""Small indexes and rows for tests: what a test does not say is made up, the same each time."""
+"""Small indexes and rows for tests, with fixed values for everything that a test does not specify."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from conspectus.text.sentences import lines, sentences
 from conspectus.text.words import terms
 
 SEED = int(os.environ.get("TEST_SEED", "0"))
-"""Added to the seeds of tests that draw their cases: `TEST_SEED=7 make test` draws others."""
+"""Number added to the seeds of tests with random cases: `TEST_SEED=7 make test` draws other cases."""
 
 ANSWERING_METHODS = (
     "global",
@@ -50,7 +50,7 @@ ANSWERING_METHODS = (
     "propositions",
     "source-summary",
 )
-"""Methods that answer from an index of any kind."""
+"""Methods that work with every kind of index."""
 
 FILLER = [
     f"The {a} of the {b} was {c} by the {d} after all."
@@ -77,7 +77,7 @@ def some_documents(*texts: str) -> list[Document]:
 
 
 def whole_chunk(document: Document) -> Chunk:
-    """A document as one chunk, of its number."""
+    """Return a document as one chunk with the document's number."""
     size = len(document.text)
     return Chunk(
         content_id("chunk", document.id), document.number, document.id, 0, size, document.text,
@@ -143,9 +143,9 @@ def an_index(
     reports: Sequence[str | Report] = (),
     communities: Sequence[Community] = (),
 ) -> Index:
-    """An index of texts, one chunk each; entities stand where their names do, edges where both ends do.
+    """Return an index of texts, one chunk each; spans of entities and edges are where their names occur.
 
-    Each report is of a community of its own, on level 0, with all entities, unless communities are given.
+    Without `communities`, each report is on its own community on level 0 with all entities.
     """
     documents = some_documents(*texts)
     chunks = [whole_chunk(document) for document in documents]
@@ -172,7 +172,7 @@ def an_index(
 
 
 def a_built_index(*texts: str, **settings: Any) -> Index:
-    """What the pipeline makes of texts without a language model; settings as `{"chunk": {"tokens": 100}}`."""
+    """Build an index of texts without a language model; settings as `{"chunk": {"tokens": 100}}`."""
     return asyncio.run(
         build_index(
             BuildInput(some_documents(*texts), Settings.model_validate(settings)),
@@ -247,7 +247,7 @@ def _postings(texts: Sequence[Sequence[int]], size: int) -> Any:
 
 
 class Letters:
-    """An embedder that needs nothing: how often each letter stands in a text. It remembers what it was given."""
+    """An embedder whose vectors are the counts of letters in a text. It records the texts that it was given."""
 
     name = "letters"
     dimension = 26

@@ -1,4 +1,4 @@
-"""A model for tests: it says what the test wrote, and remembers what it was asked."""
+"""A model for tests: it returns the replies of the test, and records its tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Script = Mapping[type[Task[Any]], Sequence[Any] | Callable[[Any], Any]]
 
 
 class ScriptedModel:
-    """Answers each type of task from a list, in order, or by a function; an exception there is raised."""
+    """Performs each type of task by a list of replies, in order, or by a function; exceptions in a list are raised."""
 
     name = "scripted"
     generative = True
@@ -24,13 +24,13 @@ class ScriptedModel:
         self.tasks: list[Task[Any]] = []
 
     def seen(self, kind: type[Any]) -> Any:
-        """Return the only task of a type that was asked; AssertionError where there were none or more."""
+        """Return the only performed task of a type; raise AssertionError if there were none or several."""
         tasks = self.all_seen(kind)
         assert len(tasks) == 1, f"{kind.__name__} was asked {len(tasks)} times"
         return tasks[0]
 
     def all_seen(self, kind: type[Any]) -> list[Any]:
-        """Return all tasks of a type that were asked, in order."""
+        """Return all performed tasks of a type, in order."""
         return [task for task in self.tasks if type(task) is kind]
 
     async def perform(self, task: Task[R]) -> R:

@@ -1,4 +1,4 @@
-"""A stand-in for the hub of models, for tests: files of one model over HTTP on this machine.
+"""A stand-in for the model hub in tests: it serves the files of one model over HTTP on this machine.
 
 with SimulatedHub({"tokenizer.json": b"{}", "onnx/model.onnx": b"..."}) as hub:
     ... HF_ENDPOINT=hub.url ...
@@ -18,7 +18,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class SimulatedHub:
-    """Serves `files` by their paths; `status` is that of all replies."""
+    """Serves `files` by their paths; `status` is the HTTP status of all replies."""
 
     def __init__(self, files: Mapping[str, bytes], status: int = 200) -> None:
         self.files = files
@@ -75,7 +75,7 @@ class SimulatedHub:
         return Handler
 
     def listing(self) -> bytes:
-        """Return what the hub tells of the model."""
+        """Return the hub's description of the model."""
         return json.dumps(
             {"id": "some/model", "siblings": [{"rfilename": path} for path in self.files]}
         ).encode()

@@ -1,10 +1,10 @@
-"""What the simulated server answers: plausible, valid in the format asked for, made of the messages alone.
+"""The replies of the simulated server: plausible, valid in the requested format, and made from the messages alone.
 
-The last line `# Task: Name` of the messages says what is asked; a last user message without one, after a
-reply, asks to correct that reply, and is answered as the reply was. Names are found by capitalisation (in
-Chinese: runs of two to four characters between common ones that occur twice), names next to each other in a
-sentence are related, and descriptions are the sentences themselves. A first extraction leaves out one name
-in twelve, which gleaning finds.
+The last line `# Task: Name` of the messages gives the task; a last user message without one, after a reply,
+asks to correct that reply, and gets the same reply. Names are found by capitalisation (in Chinese: runs of
+two to four characters between common characters that occur twice), neighbouring names in a sentence are
+related, and descriptions are the sentences themselves. A first extraction omits one name in twelve, which
+gleaning finds.
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ _COMMON = frozenset(
 
 
 def number(*parts: object) -> int:
-    """Return a number that depends on nothing but the parts."""
+    """Return a number that is a hash of the parts."""
     return int.from_bytes(sha256("\x00".join(map(str, parts)).encode("utf-8", "replace")).digest()[:6], "big")
 
 
 def reply_to(messages: Conversation, schema: Mapping[str, Any] | None = None, schema_name: str = "") -> str:
-    """Return the reply to a conversation, in JSON or as text, as its task wants it."""
+    """Return the reply to a conversation, as JSON or text, depending on its task."""
     messages = without_repairs(messages)
     task = task_of(messages) or schema_name
     if task in REPLIES:
@@ -108,7 +108,7 @@ def reply_to(messages: Conversation, schema: Mapping[str, Any] | None = None, sc
 
 
 def without_repairs(messages: Conversation) -> Conversation:
-    """Return the conversation up to the request that replies were asked to be corrected for."""
+    """Return the conversation without trailing requests to correct a reply."""
     while (
         len(messages) > 2
         and messages[-2]["role"] == "assistant"
@@ -119,7 +119,7 @@ def without_repairs(messages: Conversation) -> Conversation:
 
 
 def task_of(messages: Conversation) -> str:
-    """Return the name of the task that is asked for, or an empty text."""
+    """Return the name of the requested task, or an empty text."""
     asked = (_DATA.sub("", m["content"]) for m in messages if m["role"] != "assistant")
     found = [name for content in asked for name in _TASK.findall(content)]
     return found[-1] if found else ""
@@ -130,14 +130,14 @@ def said(messages: Conversation, role: str) -> str:
 
 
 def data_of(messages: Conversation) -> str:
-    """Return what the first user message fences as data, or the whole of it where nothing is fenced."""
+    """Return the fenced data of the first user message, or the whole message if it has no fence."""
     first = next((m["content"] for m in messages if m["role"] == "user"), "")
     found = _DATA.search(first)
     return found[2] if found else first
 
 
 def both_of(messages: Conversation) -> tuple[str, str]:
-    """Return the two texts that the user message fences, each alone."""
+    """Return the two fenced texts of the user message."""
     (_, first), (_, second) = _DATA.findall(said(messages, "user"))
     return first, second
 
@@ -151,7 +151,7 @@ def words(text: str) -> list[str]:
 
 
 def names_in(sentence: str, text: str) -> list[str]:
-    """Return the names in a sentence of a text, in order, each once."""
+    """Return the distinct names in a sentence of a text, in order."""
     found = [n for n in _NAME.findall(sentence) if n not in _COMMON and len(n) > 2]
     parts = (run for piece in _COMMON_HAN.split(sentence) for run in _RUN.findall(piece))
     return list(dict.fromkeys([*found, *(run for run in parts if text.count(run) > 1)]))
@@ -161,7 +161,7 @@ def names_in(sentence: str, text: str) -> list[str]:
 
 
 def graph(messages: Conversation) -> str:
-    """Answer ExtractGraph and GleanMore: what the conversation has not listed yet."""
+    """Answer ExtractGraph and GleanMore: names and pairs that the conversation has not listed yet."""
     text = data_of(messages)
     types = _TYPES.search(said(messages, "system"))
     kinds = (
@@ -181,7 +181,7 @@ def graph(messages: Conversation) -> str:
             strength = number(source, target) % 10 + 1
             related = {"source": source, "target": target, "description": sentence, "strength": strength}
             pairs.setdefault((source, target), related)
-    if listed:  # only what is new: names not listed, and pairs of which one is not
+    if listed:  # only new names, and pairs with a new name
         new = {name for name in entities if is_missed(name)}
         entities = {name: entity for name, entity in entities.items() if name in new}
         pairs = {pair: related for pair, related in pairs.items() if new & set(pair)}
@@ -190,7 +190,7 @@ def graph(messages: Conversation) -> str:
 
 
 def is_missed(name: str) -> bool:
-    """Whether a first extraction leaves a name out."""
+    """Return whether the first extraction omits a name."""
     return number("missed", name) % MISSED_OF == 0
 
 
@@ -211,7 +211,7 @@ def named(messages: Conversation) -> str:
 
 
 def triples(messages: Conversation) -> str:
-    """Answer ExtractTriples: two given names that follow each other in a sentence, and what stands between them."""
+    """Answer ExtractTriples: two given names that follow each other in a sentence, and the words between them."""
     listed, _, text = data_of(messages).partition("\n")
     names = [name.strip() for name in listed.partition(":")[2].split(";") if name.strip()]
     rows: list[dict[str, str]] = []
@@ -269,7 +269,7 @@ def description(messages: Conversation) -> str:
 
 
 def descriptions(messages: Conversation) -> str:
-    """Answer DescribeElements: each element as if it had been asked for alone."""
+    """Answer DescribeElements: each element as in a separate call."""
     numbered = [
         re.match(r"(\d+)\. (.*) \(.*\)\n(.*)", block, re.S) for block in data_of(messages).split("\n\n")
     ]
@@ -369,7 +369,7 @@ def rating(messages: Conversation) -> str:
 
 
 def ratings(messages: Conversation) -> str:
-    """Rate each passage by the share of the question's words that it holds."""
+    """Rate each passage by the share of the question's words that it contains."""
     user = next(m["content"] for m in messages if m["role"] == "user")
     question = {w.lower() for w in words(re.split(r"[:：]", user.partition("\n")[0], maxsplit=1)[-1])}
     passages = re.split(r"^-----Passage \d+-----\n", data_of(messages), flags=re.M)[1:]
@@ -389,7 +389,7 @@ def recognized(messages: Conversation) -> str:
 
 
 def verdict(messages: Conversation) -> str:
-    """Answer Judge: the answer with more different words wins; by directness, the one with fewer."""
+    """Answer Judge: the answer with more distinct words wins; by directness, the one with fewer."""
     first, second = (len({word.lower() for word in words(text)}) for text in both_of(messages))
     better = 0 if first == second else 1 if first > second else 2
     if better and re.search(r"^directness[:：]", said(messages, "system"), re.M):
@@ -415,7 +415,7 @@ def user_tasks(messages: Conversation) -> str:
 
 
 def global_questions(messages: Conversation) -> str:
-    """Answer GlobalQuestions; one question in nine is the same whoever is asked, so that it comes twice."""
+    """Answer GlobalQuestions; one question in nine is the same for all users, so that duplicates occur."""
     made = [
         f"{how} {word}?" for how, word in drawn(messages, ("How do all speak of", "Who cares for", "What of"))
     ]
@@ -425,7 +425,7 @@ def global_questions(messages: Conversation) -> str:
 
 
 def drawn(messages: Conversation, heads: Sequence[str]) -> list[tuple[str, str]]:
-    """Return as many pairs of a head and two words of what is described as the system message asks for."""
+    """Return pairs of a head and two words of the description, as many as the system message asks for."""
     found = re.search(r"\d+", said(messages, "system"))
     user = said(messages, "user")
     material = words(data_of(messages)) or ["nothing"]
@@ -462,7 +462,7 @@ def cleared(messages: Conversation) -> str:
 
 
 def taken_apart(messages: Conversation) -> str:
-    """Answer FactualClaims: what a sentence says on either side of `; ` is a claim each."""
+    """Answer FactualClaims: the parts of a sentence on either side of `; ` are separate claims."""
     parts = [(n, part) for n, text in numbered(data_of(messages)).items() for part in re.split("; |；", text)]
     return json.dumps(
         {"claims": [{"number": n, "text": part.strip()} for n, part in parts]}, ensure_ascii=False
@@ -478,7 +478,7 @@ def entailed(messages: Conversation) -> str:
 
 
 def probe(messages: Conversation) -> str:
-    """Answer PrimeAnswer and PursueFollowUp: what is found, and two names of it to ask about."""
+    """Answer PrimeAnswer and PursueFollowUp: the relevant sentences, and follow-up questions on two of their names."""
     told, score = found_in(messages)
     text = "\n\n".join(told)
     asked_of = said(messages, "user").partition("\n")[0]
@@ -491,7 +491,7 @@ def probe(messages: Conversation) -> str:
 
 
 def standalone(messages: Conversation) -> str:
-    """Answer StandaloneQuestion: the last name of the conversation in the place of a pronoun."""
+    """Answer StandaloneQuestion: replace a pronoun by the last name of the conversation."""
     user = said(messages, "user")
     question = re.split(r"[:：]", user.strip().splitlines()[-1], maxsplit=1)[-1].strip()
     earlier = data_of(messages)
@@ -532,7 +532,7 @@ REPLIES: Mapping[str, Callable[[Conversation], str]] = {
 
 
 def filled(schema: Mapping[str, Any], material: Sequence[str], depth: int) -> Any:
-    """Return a value of a JSON schema, made of the words at hand: so that unknown tasks get a reply too."""
+    """Return a value that fits a JSON schema, made of words of the messages, so that unknown tasks get a reply."""
     if "enum" in schema:
         return schema["enum"][number(depth, *material[:20]) % len(schema["enum"])]
     kind = schema.get("type", "string")

@@ -1,8 +1,8 @@
 """A simulated OpenAI-compatible server, for tests (in a thread) and benchmarks (in a process of its own).
 
 It is deterministic: a reply depends on the messages alone (`simulated_replies`), a latency on the request,
-a fault on the seed, the request and how often that was asked before: so a request that failed may succeed
-when it is asked again. It counts what it is asked.
+a fault on the seed, the request and the number of its earlier attempts, so that a failed request may succeed
+when it is repeated. It counts its requests.
 
     with SimulatedServer(Behaviour(errors=0.05)) as server:
         ... CachingSender(ModelSettings(base_url=server.url)) ...
@@ -39,7 +39,7 @@ from conspectus.models.llm.wire import vocabulary
 
 try:
     import simulated_replies
-except ImportError:  # collected by path, without its folder on the path
+except ImportError:  # collected by path, so that this folder is not in sys.path
     sys.path.insert(0, str(Path(__file__).parent))
     import simulated_replies
 
@@ -49,11 +49,11 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Behaviour:
-    """How the server behaves. Faults are rates from 0 to 1, drawn for every time that a request is asked."""
+    """Configuration of the server. Faults are rates from 0 to 1, drawn anew for each attempt of a request."""
 
     seed: int = 0
     latencies: tuple[float, ...] = (0.0,)
-    """Seconds; which of them a request takes depends on the request."""
+    """Possible latencies in seconds; a hash of the request chooses one."""
     errors: float = 0.0
     """HTTP 500."""
     hangs: float = 0.0
@@ -65,17 +65,17 @@ class Behaviour:
     malformed: float = 0.0
     """A JSON or tuple reply that cannot be read, with `finish_reason` `stop`."""
     garbage: float = 0.0
-    """HTTP 200 with a body that is no JSON."""
+    """HTTP 200 with a body that is not JSON."""
     too_many: float = 0.0
     """HTTP 429 with a Retry-After of `retry_after`."""
     hang_seconds: float = 3600.0
     retry_after: float = 1.0
     retry_after_date: bool = False
     limit: int | None = None
-    """Requests in any `window` seconds; more get 429 with a Retry-After that is true."""
+    """Allowed requests in any `window` seconds; more get 429 with a correct Retry-After."""
     window: float = 1.0
     refuses: tuple[str, ...] = ()
-    """Of json_schema, json_object, logit_bias, stream, temperature, seed, max_tokens: refused with a 400."""
+    """Refused with a 400, of: json_schema, json_object, logit_bias, stream, temperature, seed, max_tokens."""
     never: tuple[str, ...] = ()
     """Requests whose messages contain one of these texts always fail."""
     filtered: tuple[str, ...] = ()
@@ -85,26 +85,26 @@ class Behaviour:
     context_tokens: int | None = None
     dimension: int = 64
     thinking: bool = False
-    """Replies open with `<think>…</think>`."""
+    """Whether replies begin with `<think>…</think>`."""
     keep_bodies: bool = False
     batches: bool = True
-    """Whether there is a batch API; of the faults above its requests have cuts, malformed, refuses and errors."""
+    """Whether there is a batch API; the faults cuts, malformed, refuses and errors apply to its requests."""
     batch_polls: int = 1
-    """How often a batch is looked at before it has ended; -1 for never."""
+    """Number of polls for which a batch stays unfinished; -1: it never ends."""
     batch_expires: float = 0.0
-    """Requests of a batch that expire, by their order in it: 0.5 for the second half."""
+    """Share of a batch's requests, from its end, that expire: 0.5 for the second half."""
     batch_ends: str = "completed"
-    """How batches end: `cancelled` and `failed` answer nothing."""
+    """Final status of batches; with `cancelled` and `failed`, no request is answered."""
     batch_error: str = "The file of requests cannot be used."
-    """What is the matter with a batch that ends otherwise than completed."""
+    """Error message of a batch that does not end as completed."""
     ids: str = ""
-    """What the ids of files and batches begin with."""
+    """Prefix of the ids of files and batches."""
     batch_tokens: int | None = None
-    """The most characters of all open batches; more than that, and a new one fails."""
+    """Limit of the characters of all open batches; above it, a new batch fails."""
 
 
 class Refusal(Exception):
-    """A reply of another status than 200."""
+    """A reply with an HTTP error status."""
 
     def __init__(self, status: int, message: str, code: str = "", param: str = "", **headers: str) -> None:
         super().__init__(message)
@@ -114,22 +114,22 @@ class Refusal(Exception):
 
 
 class Service:
-    """The server's state, and its handlers."""
+    """The state and the request handlers of the server."""
 
     def __init__(self, behaviour: Behaviour, reply: Callable[..., str] = simulated_replies.reply_to) -> None:
         self.behaviour = behaviour
         self.counts: Counter[str] = Counter()
         self.asked: Counter[str] = Counter()
-        """How often each request came, by its hash."""
+        """Number of times that each request was received, by its hash."""
         self.answered: Counter[str] = Counter()
-        """How often each request was answered well."""
+        """Number of times that each request was answered without a fault, by its hash."""
         self.bodies: list[Body] = []
         self.heads: list[tuple[str, dict[str, str]]] = []
-        """The path and the headers that came with each of the bodies."""
+        """Path and headers of each request in `bodies`."""
         self.under_way = self.most_under_way = 0
         self.prompt_tokens = self.completion_tokens = 0
         self.latency_seconds = 0.0
-        """The latencies that were to be, of all requests that were answered."""
+        """Sum of the intended latencies of all answered requests."""
         self.batches: dict[str, dict[str, Any]] = {}
         self.files: dict[str, bytes] = {}
         self._reply = reply
@@ -155,9 +155,7 @@ class Service:
     def _serving(self, handler: Callable[[web.Request, Body, str], Any]) -> Callable[[web.Request], Any]:
         async def serve(request: web.Request) -> web.StreamResponse:
             arrived = time.monotonic()
-            await asyncio.sleep(
-                0
-            )  # the arrival of others that are here already is noted before work begins on any
+            await asyncio.sleep(0)  # so that the arrival time of waiting requests is noted before work begins
             body: Body = json.loads(await request.read())
             key = sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
             answered = self.answered[key]
@@ -182,12 +180,12 @@ class Service:
                 if body.get("stream"):
                     await asyncio.sleep(due - time.monotonic())
                 response = await handler(request, body, key)
-                await asyncio.sleep(due - time.monotonic())  # its own work is a part of the latency
+                await asyncio.sleep(due - time.monotonic())  # the handler's own work is part of the latency
                 return response
             except Refusal as refusal:
                 self.counts[str(refusal.response.status)] += 1
                 return refusal.response
-            except asyncio.CancelledError:  # whoever asked is gone
+            except asyncio.CancelledError:  # the client has disconnected
                 self.answered[key] = answered
                 raise
             finally:
@@ -266,12 +264,12 @@ class Service:
         return latencies[number("latency", key) % len(latencies)]
 
     def _said(self, body: Body, key: str, schema: Any, name: str) -> tuple[str, str]:
-        """Return the text of the reply and its finish reason, with the faults that fall to it."""
+        """Return the text of the reply and its finish reason, with the faults drawn for it."""
         text = self._reply(body["messages"], schema, name)
         if text[:1] not in "{[" and (_format(body) == "json_object" or body.get("format") == "json"):
             text = json.dumps({"reply": text}, ensure_ascii=False)
         limit = body.get("max_tokens") or body.get("max_completion_tokens")
-        if limit and tokens.count(text) >= limit:  # the end would be one token more: no server can tell
+        if limit and tokens.count(text) >= limit:  # at the limit, no server can tell if it is complete
             self.answered[key] += tokens.count(text) == limit
             return tokens.encoding().decode(tokens.encoding().encode(text)[:limit]) or "", "length"
         if self._draws("cuts", key) and len(text) > 20:
@@ -343,7 +341,7 @@ class Service:
         )
 
     async def rerank(self, _: web.Request, body: Body, key: str) -> web.StreamResponse:
-        """Score each passage by the share of the question's words that it holds; in another order than given."""
+        """Score each passage by the share of the question's words in it; reply in another order than requested."""
         asked = set(simulated_replies.words(body["query"].lower()))
         held = [
             len(asked & set(simulated_replies.words(text.lower()))) / len(asked) for text in body["documents"]
@@ -409,7 +407,7 @@ class Service:
         return web.json_response(row)
 
     def _end_batch(self, row: dict[str, Any]) -> None:
-        """Answer the requests of a batch, in another order than theirs, as far as it is to answer them."""
+        """Answer the requests of a batch that do not fail or expire, in another order than theirs."""
         row["status"] = self.behaviour.batch_ends
         if row["status"] in ("cancelled", "failed"):
             error = {"code": "invalid_file", "message": self.behaviour.batch_error}
@@ -456,7 +454,7 @@ class Service:
         }
 
     def vector(self, text: str) -> list[float]:
-        """Return the unit vector of a text, of the sum of those of its words: similar texts are near."""
+        """Return the normalised sum of the vectors of a text's words, so that similar texts have similar vectors."""
         total = [0.0] * self.behaviour.dimension
         for word in simulated_replies.words(text.lower()) or [text]:
             draw = random.Random(number("word", word))
@@ -494,7 +492,7 @@ class Service:
         return web.json_response(self.told())
 
     def told(self) -> dict[str, Any]:
-        """Return what was counted, by task, status and fault; `asked again`: of those answered before."""
+        """Return the counts by task, status and fault; `asked again` counts requests that were answered before."""
         books = {"most under way": self.most_under_way, "prompt tokens": self.prompt_tokens}
         return {
             **self.counts,
@@ -506,12 +504,12 @@ class Service:
 
 
 def _format(body: Body) -> str:
-    """Return the kind of reply that is asked for: `json_schema`, `json_object`, or nothing."""
+    """Return the requested format of the reply: `json_schema`, `json_object`, or nothing."""
     return body.get("response_format", {}).get("type", "")
 
 
 def prompt_tokens(body: Body) -> int:
-    """Return the tokens of a request, a format's schema among them."""
+    """Return the number of tokens of a request, including the schema of its format."""
     name = vocabulary(body["model"])
     schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
     texts = [m["content"] for m in body["messages"]] if "messages" in body else list(body.get("input", ()))
@@ -523,7 +521,7 @@ def prompt_tokens(body: Body) -> int:
 
 
 class SimulatedServer(Service):
-    """The server in a thread, within `with`; `url` is its address, to be used as a base_url."""
+    """Context manager that runs the server in a thread; `url` is the address to use as base_url."""
 
     def __init__(
         self, behaviour: Behaviour, reply: Callable[..., str] = simulated_replies.reply_to, port: int = 0
@@ -552,12 +550,12 @@ class SimulatedServer(Service):
         await runner.cleanup()
 
     def __exit__(self, *_: object) -> None:
-        with suppress(RuntimeError):  # the loop is closed: it has stopped already
+        with suppress(RuntimeError):  # the loop is closed: the server has already stopped
             self.stop()
         self._thread.join(10)
 
     def stop(self) -> None:
-        """Go away at once: connections break, and no more are accepted. A second time changes nothing."""
+        """Stop at once: break connections and accept no more. A second call changes nothing."""
         self._loop.call_soon_threadsafe(self._ended.set)
 
     @property
@@ -566,7 +564,7 @@ class SimulatedServer(Service):
 
 
 async def listen(service: Service, port: int = 0) -> tuple[web.AppRunner, int]:
-    """Serve on this machine, on any free port; return what stops it, and the port."""
+    """Serve on this machine, on a given or any free port; return the runner, which stops the server, and the port."""
     runner = web.AppRunner(
         service.application(), access_log=None, shutdown_timeout=0.1, handler_cancellation=True
     )
@@ -578,7 +576,7 @@ async def listen(service: Service, port: int = 0) -> tuple[web.AppRunner, int]:
 
 @contextmanager
 def in_a_process(behaviour: Behaviour) -> Iterator[str]:
-    """Run the server in a process of its own, so that its work is not counted as ours; give its address."""
+    """Run the server in a separate process, so that its work is not measured as ours; yield its address."""
     arguments = [sys.executable, str(Path(__file__)), json.dumps(asdict(behaviour))]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -592,7 +590,7 @@ def main() -> None:
     given: dict[str, Any] = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
     lists: dict[str, Any] = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
 
-    for name in tokens.NAMES:  # before anybody waits for it
+    for name in tokens.NAMES:  # load the vocabularies before the first request
         tokens.count("ready", name)
 
     async def serve() -> None:

@@ -1,4 +1,4 @@
-"""Rules are switched off by changes of the source (`benchmarks/ablate_rules.py`)."""
+"""Switching rules off by changing the source (`benchmarks/ablate_rules.py`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/architecture.md says is true: its code runs, and its table of the layout is complete."""
+"""docs/architecture.md is correct: its code runs, and its table of the layout is complete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
 
 def example(first_line: str) -> dict[str, Any]:
-    """Run the Python block that begins with a line as a module; return its names."""
+    """Run the Python block that begins with a given line as a module, and return its names."""
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     [code] = [block for block in blocks if block.startswith(first_line)]
     module = ModuleType("example")

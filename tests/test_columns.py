@@ -1,5 +1,5 @@
-"""Rows become Parquet tables that other tools read, and come back equal."""
-# pyarrow carries no types of its own, so nothing of it is known to a type checker:
+"""Rows are stored as Parquet tables that other tools can read, and are equal when read again."""
+# pyarrow has no type annotations, so the type checker knows nothing about it:
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownParameterType=false, reportUnknownArgumentType=false
 
@@ -214,7 +214,7 @@ def test_documents_of_an_index_from_before_the_column_omitted_are_read():
     assert [document.omitted for document in stored.rows(0, 2)] == [(), ()]
 
 
-# The law: what is written is read again.
+# Property: reading returns what was written.
 
 text = st.text(max_size=8)
 texts = st.lists(text, max_size=3).map(tuple)
@@ -256,7 +256,7 @@ def indexes(draw: st.DrawFn) -> Index:
         relationships=relationships,
         triples=draw(several(Triple, text, whole, text, text, text, texts)),
         claims=draw(several(Claim, text, whole, *[text] * 5, texts, spans, dates, dates)),
-        communities=[  # each below the one before: a community that is not below its parent is refused
+        communities=[  # each the child of the one before: a community must be below its parent
             replace(community, level=number, parent=number - 1)
             for number, community in enumerate(
                 draw(
@@ -304,7 +304,7 @@ def test_equal_rows_give_equal_bytes(index: Index):
 def test_four_times_the_rows_of_a_large_table_are_twice_the_groups(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
         "conspectus.storage.tables.PER_GROUP", 70_000
-    )  # as if rows were a hundred times as long
+    )  # simulates rows that are a hundred times as long
 
     def groups(count: int) -> int:
         failures = [Failure("read", f"error {number:06} " * 60, f"{number}.txt") for number in range(count)]

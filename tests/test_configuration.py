@@ -24,7 +24,7 @@ from conspectus.settings import ChunkSettings, GlobalSettings, Settings
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work in an empty folder, so that no `conspectus.toml` is read but the test's own."""
+    """Work in an empty folder, so that only the test's own `conspectus.toml` is read."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -37,7 +37,7 @@ def written(text: str, folder: Path | None = None) -> Path:
 def complaint(
     overrides: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None, text: str = ""
 ) -> str:
-    """What `load` says is wrong; it is one line and none of pydantic's words."""
+    """Return the error message of `load`; check that it is one line without pydantic's words."""
     if text:
         written(text)
     with pytest.raises(SettingsError) as error:
@@ -208,7 +208,7 @@ def test_tables_of_the_readers_own_keys_come_from_every_source():
     assert load({"llm.tasks": tasks, "prices": prices}, environ={}).settings == read
 
 
-# Keys that nobody knows
+# Unknown keys
 
 
 def test_an_unknown_key_of_a_file_names_file_key_and_the_nearest():
@@ -333,7 +333,7 @@ def test_an_address_with_a_password_is_refused_and_not_shown(key: str):
     table, name = key.split(".")
     said = complaint({key: "https://me:secret@host/v1"})
     assert said == (
-        f"`{table}`: {name} contains a password; leave it out, keys come from the environment alone ({name}: given)"
+        f"`{table}`: {name} contains a password; leave it out: keys are read only from the environment ({name}: given)"
     )
 
 
@@ -349,7 +349,7 @@ def test_a_file_that_is_not_text_is_told(tmp_path: Path):
     assert "is not UTF-8" in complaint()
 
 
-# What is shown
+# Display
 
 
 def test_a_commented_file_changes_nothing_until_it_is_uncommented():
@@ -388,7 +388,7 @@ def test_a_description_has_the_value_the_default_and_the_origin_of_every_key():
     rows = describe(load({"search.k": 7}, environ={"CONSPECTUS_MODEL": "mine"}))
 
     assert [row.key for row in rows] == list(FIELDS)
-    assert ("search.k", 7, 5, "given", "Number of chunks a search returns; answers fill their window") in rows
+    assert ("search.k", 7, 5, "given", "Number of chunks a search returns; answers fill the context") in rows
     assert next(row for row in rows if row.key == "model")[:4] == (
         "model",
         "mine",

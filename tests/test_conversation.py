@@ -1,4 +1,4 @@
-"""Conversations: each question is read in the light of those before it."""
+"""Conversations: follow-up questions are understood from the earlier questions and answers."""
 
 from __future__ import annotations
 

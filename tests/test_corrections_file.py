@@ -1,4 +1,4 @@
-"""The file of corrections: what is written is read, by people and by us, and what is wrong is named with its place."""
+"""The file of corrections: it can be edited by people and read again, and errors are reported with their position."""
 
 from __future__ import annotations
 
@@ -164,12 +164,12 @@ def test_no_file_holds_no_corrections(tmp_path: Path):
         ("[[correction]]\nnumber = 1\ndelete = 'a'\ninto = 'b'", "delete: `into`"),
         ("[[correction]]\nnumber = 1\nmerge = ['a', 'A']", "merge takes two names or more"),
         ("[[correction]]\nnumber = 1\nsplit = 'a'", "split: `into`"),
-        ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'A'\ndocuments = ['x']", "needs another name"),
+        ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'A'\ndocuments = ['x']", "needs a name other"),
         (
             "[[correction]]\nnumber = 1\nadd-fact = ''\nsource = 'a'\ntarget = 'b'",
             "`description`.*at least 1",
         ),
-        ("[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'A'", "joins two entities"),
+        ("[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'A'", "needs two entities"),
         ("[[correction]]\nnumber = 1\ndelete = ' '", "`name`.*at least 1"),
         ("[[correction]]\nnumber = 1\ndelete = 'a'\nnote = 3", "`note`"),
     ],

@@ -1,9 +1,9 @@
-"""Whatever happens to the files of an index, a question is answered as before, or an error names what is wrong.
+"""Damaged files of an index: a question has the same answer as before, or an error names the problem.
 
-An index that was forged, so that its manifest agrees with it, may be another index as well: then it may give another
-answer, but no error without a name.
-The mutations are drawn from a seed, in a process of their own, which says how each of them ended: so that a crash or
-memory that swells is seen as one. `python tests/test_damaged_indexes.py FOLDER SEED COUNT` runs more of them.
+A forged index whose manifest matches its files is a valid index with other contents: it may give another answer, but
+any error must be one of ours.
+The mutations are drawn from a seed in a separate process, which reports the result of each, so that crashes and growing
+memory are noticed. `python tests/test_damaged_indexes.py FOLDER SEED COUNT` runs more of them.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ METHODS = (
     "ircot", "tog", "raptor",
 )  # fmt: skip
 COUNTS = [30, pytest.param(1000, marks=pytest.mark.long)]
-"""Mutations: 40 ms of CPU each, and as much again to copy the index."""
+"""Numbers of mutations: each takes 40 ms of CPU, and as much again to copy the index."""
 SECONDS, BYTES = 10, 500 << 20
-"""What a damaged index may take at the most, of time for a question and of memory beside that of a sound one."""
+"""Limits for a damaged index: seconds per question, and memory in addition to that of an undamaged index."""
 VALUES: list[Any] = [None, -1, 0, 2**40, 1.5, "", "x", "../../etc/passwd", [], {}, [1], {"a": 1}, True]
 
 
-# What is done to an index
+# Mutations
 
 
 def damage_file(folder: Path, draw: random.Random) -> str:
-    """Change bytes of a file, or its size, behind the back of the manifest."""
+    """Change the bytes or the size of a file without updating the manifest."""
     path = draw.choice(sorted(p for p in folder.rglob("*") if p.is_file() and "tables" not in p.parts))
     content = bytearray(path.read_bytes())
     kind = draw.choice(("flip", "flip", "zero", "header", "cut", "grow", "empty", "remove", "swap"))
@@ -74,14 +74,14 @@ def damage_file(folder: Path, draw: random.Random) -> str:
         content.clear()
     elif kind == "swap":
         content = bytearray(draw.choice(sorted(path.parent.glob("*.*"))).read_bytes())
-    path.unlink()  # what others have mapped stays
+    path.unlink()  # hard links and open mappings keep the old content
     if kind != "remove":
         path.write_bytes(content)
     return f"{kind} {path.name} at {place}"
 
 
 def change_manifest(folder: Path, draw: random.Random) -> str:
-    """Give a field of the manifest, at any depth, another value, name or number of them."""
+    """Change, remove, rename or add a field of the manifest, at any depth."""
     path = folder / "manifest.json"
     content = json.loads(path.read_bytes())
     if draw.random() < 0.8:
@@ -105,7 +105,7 @@ def change_manifest(folder: Path, draw: random.Random) -> str:
 
 
 def forge_array(folder: Path, draw: random.Random) -> str:
-    """Put another array in the place of one, and make the manifest agree with it."""
+    """Replace an array by a forged one, and update the manifest."""
     path = draw.choice(sorted((folder / "arrays").iterdir()))
     array = np.load(path)
     kind = draw.choice(("value", "negative", "nan", "dtype", "shape", "short", "header", "object", "cyclic"))
@@ -136,7 +136,7 @@ def forge_array(folder: Path, draw: random.Random) -> str:
 
 
 def forge_table(folder: Path, draw: random.Random) -> str:
-    """Put another table in the place of one, and make the manifest agree with it."""
+    """Replace a table by a forged one, and update the manifest."""
     path = draw.choice(sorted((folder / "objects").iterdir()))
     table = pq.read_table(path)
     kind = draw.choice(("rows", "column", "value", "type", "twice", "order"))
@@ -167,7 +167,7 @@ def forge_table(folder: Path, draw: random.Random) -> str:
 
 
 def forged(value: Any, draw: random.Random) -> Any:
-    """Return a value of the same type that leads nowhere."""
+    """Return another value of the same type, such as an invalid reference."""
     if isinstance(value, int):
         return draw.choice((-1, -(10**6), 10**6, 2**31 - 1))
     if isinstance(value, list) and value:
@@ -178,7 +178,7 @@ def forged(value: Any, draw: random.Random) -> Any:
 
 
 def seal(folder: Path, path: Path, content: bytes) -> None:
-    """Store a file, and make the manifest say that it is what was written."""
+    """Store a file, and update its entry in the manifest."""
     path.unlink()
     path.write_bytes(content)
     manifest = json.loads((folder / "manifest.json").read_bytes())
@@ -200,11 +200,11 @@ MUTATIONS: tuple[Callable[[Path, random.Random], str], ...] = (
 )  # fmt: skip
 
 
-# What becomes of a question
+# Questions
 
 
 def letters(texts: list[str]) -> list[list[float]]:
-    """Return vectors that need no model: how often each letter stands in a text."""
+    """Return the counts of letters in each text, as vectors that need no model."""
     return [[1.0 + text.lower().count(chr(97 + i)) for i in range(26)] for text in texts]
 
 
@@ -253,7 +253,7 @@ ACTIONS: dict[str, Callable[[Path], object]] = {
 
 
 def outcome(folder: Path, action: str) -> str:
-    """Return the answer to an action, or which of our errors there is; any other error is raised."""
+    """Return the result of an action, or the error if it is one of ours; any other error is raised."""
     try:
         answer = ACTIONS[action](folder)
     except ConspectusError as error:
@@ -262,7 +262,7 @@ def outcome(folder: Path, action: str) -> str:
 
 
 def run(folder: Path, seed: int, count: int) -> None:
-    """Do `count` mutations, each to a fresh copy of an index, and print how each ended as a line of JSON."""
+    """Mutate a fresh copy of an index `count` times, and print the result of each mutation as a line of JSON."""
     if not folder.exists():
         make(folder)
     copy = folder.with_name("mutated")
@@ -289,7 +289,7 @@ def run(folder: Path, seed: int, count: int) -> None:
 
 
 def peak_memory() -> int:
-    """Return the most memory that this process has had, in bytes."""
+    """Return the peak memory of this process in bytes."""
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

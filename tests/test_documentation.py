@@ -1,4 +1,4 @@
-"""The documentation names every part of the interfaces, its links lead somewhere, and what it shows happens."""
+"""The documentation covers all interfaces, its links work, and its examples produce the output that it shows."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ DOCS = ROOT / "docs"
 SAMPLE = Path(conspectus.__file__).parent / "sample"
 PAGES = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
 EXECUTED = [page for page in PAGES if page.startswith("guides/") or page in ("quickstart.md", "tutorial.md")]
-"""Pages whose commands and cells are run one after the other, in a folder with `my-documents`."""
+"""Pages whose commands and cells are run in order, in a folder with `my-documents`."""
 NOT_RUN = ("pip", "ollama")
-"""Programs that a test does not run: they fetch something."""
+"""Programs that the test does not run because they download something."""
 SHELL = ("echo", "cp", "rm", "mkdir", "sed")
 ENDLESS = ("serve", "mcp", "chat")
-"""Commands that wait for somebody."""
+"""Commands that do not end by themselves."""
 
 
 def _build_pages() -> ModuleType:
@@ -52,7 +52,7 @@ def _build_pages() -> ModuleType:
 BUILD: Any = _build_pages()
 
 
-# What is generated
+# Generated pages
 
 
 def test_every_public_name_is_explained():
@@ -109,12 +109,12 @@ def test_links_lead_to_pages_or_files(page: str):
         assert "://" in target or path.exists() or path in generated, target
 
 
-# What is shown
+# Examples
 
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with the sample corpus, without settings of ours, where language models are simulated."""
+    """A folder with the sample corpus and without settings, where language models are simulated."""
     for name in os.environ:
         if name.startswith(("CONSPECTUS_", "OPENAI_")):
             monkeypatch.delenv(name)
@@ -130,7 +130,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 def _run(line: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run a line of a terminal and return what it prints."""
+    """Run a command line and return its output."""
     program, *arguments = shlex.split(line, comments=True)
     if program == "export":
         monkeypatch.setenv(*arguments[0].split("="))
@@ -148,9 +148,9 @@ def _run(line: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def _check_shown(shown: list[str], printed: str, line: str) -> None:
-    """Check that what a page shows of an output is in it, in its order; `…` stands for lines left out.
+    """Check that the lines that a page shows are in the output, in the same order; `…` stands for omitted lines.
 
-    A page shows what a terminal does, where headings, emphasis and lists are no Markdown.
+    Pages show the output of a terminal, in which headings, emphasis and lists are rendered.
     """
     bulleted = re.sub(r"^- ", " • ", printed, flags=re.MULTILINE)
     rest = iter(re.sub(r"^#+ |^\*|\*$", "", bulleted, flags=re.MULTILINE).splitlines())

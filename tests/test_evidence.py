@@ -1,4 +1,4 @@
-"""Evidence: rows as a model is shown them, and the way back to the index's numbers."""
+"""Evidence: rows as they are shown to a model, and the mapping back to the numbers of the index."""
 
 from __future__ import annotations
 

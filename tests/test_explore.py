@@ -1,4 +1,4 @@
-"""Tests of looking around in an index."""
+"""Tests of exploring an index: entities, paths and reports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def a_story() -> Index:
     return an_index(*STORY, entities=entities, edges=edges)
 
 
-# Things
+# Entities
 
 
 def test_a_thing_is_shown_with_its_neighbours_documents_and_places():
@@ -75,7 +75,7 @@ def test_an_unknown_name_is_told_with_what_is_spelt_like_it_or_shares_a_word():
         find_entity("Rubn Vale", index)
     with pytest.raises(NotFound, match="did you mean Orran Mill"):
         find_entity("the mill", index)
-    with pytest.raises(NotFound, match="nothing in it is called anything like that"):
+    with pytest.raises(NotFound, match="no entity has a similar name"):
         find_entity("Xyzzy", index)
 
 
@@ -150,7 +150,7 @@ def test_no_other_path_costs_less(weights: dict[tuple[str, str], int]):
 
 
 def a_hierarchy() -> Index:
-    """Community 0 has parts 2 (whose part 4 is reported), and 3 (too small for a report); 1 is not split."""
+    """Community 0 has children 2 (whose child 4 has a report) and 3 (too small for one); 1 has no children."""
     shape = {0: (0, -1, (2, 3)), 1: (0, -1, ()), 2: (1, 0, (4,)), 3: (1, 0, ()), 4: (2, 2, ())}
     communities = [
         Community(f"c{n}", n, level, parent, kids, (n,)) for n, (level, parent, kids) in shape.items()

@@ -1,8 +1,8 @@
-"""Whichever call the file system refuses while an index is written, the snapshot before or the new one is whole.
+"""If the file system refuses any call of a commit, the previous or the new snapshot is complete.
 
-Calls of a commit are refused in turn, as a full disk would, or all from one on: each in the long run, else each third,
-another third for one call than for all. Of the hundreds of writes to one file the first is, the second, the fourth,
-and so on.
+Calls are refused one at a time, as by a full disk, or all from one call on: every call in the long run, otherwise every
+third (a different third in either case). Of the hundreds of writes to one file, the first, second, fourth and so on
+are refused.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from conspectus.storage.store import commit, read, rollback, writing
 CALLS: tuple[tuple[Any, str], ...] = (
     (os, "fsync"), (os, "unlink"), (os, "link"), (os, "replace"), (os, "mkdir"), (shutil, "copy2"),
 )  # fmt: skip
-"""What a commit asks of the file system, beside opening files and writing to them."""
+"""File system calls of a commit, besides opening and writing files."""
 
 
 class FullDisk:
-    """Counts the calls that change the file system, and refuses one of them, or all from it on."""
+    """Counts the calls that change the file system, and refuses those with numbers in `refused`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls = 0
@@ -51,7 +51,7 @@ class FullDisk:
 
         monkeypatch.setattr(io, "open", open_limited)
         monkeypatch.setattr(builtins, "open", open_limited)
-        monkeypatch.setattr(store, "WRITERS", 1)  # so that the calls come in the same order each time
+        monkeypatch.setattr(store, "WRITERS", 1)  # so that the order of the calls is fixed
 
     def limited(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def maybe(*args: Any, **kwargs: Any) -> Any:
@@ -81,7 +81,7 @@ class LimitedFile:
         if self.writes.bit_count() > 1:
             return int(self.file.write(data))
         if self.disk.calls + 1 in self.disk.refused:
-            self.file.write(bytes(data)[: len(data) // 2])  # what there was room for
+            self.file.write(bytes(data)[: len(data) // 2])  # the part that fits
         self.disk.check()
         return int(self.file.write(data))
 
@@ -116,7 +116,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def state(folder: Path) -> str:
-    """Return which index a folder holds, after every file of it was compared with its hash."""
+    """Return which of the test indexes a folder contains, after checking every file against its hash."""
     index = read(folder, verify=True)
     assert dict(index.arrays).keys() == {"vectors", "numbers.first"}
     (title,) = {report.title for report in index.reports}
@@ -152,7 +152,7 @@ def test_an_index_is_whole_whichever_call_is_refused(
             assert not [name for name in left if name.endswith(".tmp")], f"call {number}"
         if error and now == "old" and not lasting:
             assert left == sound, f"call {number}"
-        if left == sound:  # as if nothing had been tried: another call is refused here
+        if left == sound:  # unchanged, so the folder is used again for the next call
             continue
         if now == "old":
             work(folder)

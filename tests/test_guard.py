@@ -1,4 +1,4 @@
-"""Tests of what tests/conftest.py promises to all the others."""
+"""Tests of the guarantees that tests/conftest.py gives to all other tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-FAR = "192.0.2.1"  # kept for documentation (RFC 5737): nobody has it
+FAR = "192.0.2.1"  # reserved for documentation (RFC 5737), so nobody uses it
 REFUSED = "a test reached for the network"
 
 
@@ -108,13 +108,13 @@ def test_the_environment_is_clean_and_the_profile_is_loaded():
 
 
 def run_apart(folder: Path, test: str, **environ: str) -> str:
-    """Run a file of tests under a copy of our conftest.py in another process and return what pytest says."""
+    """Run a test file with a copy of our conftest.py in another process, and return the output of pytest."""
     shutil.copy(Path(__file__).with_name("conftest.py"), folder)
     (folder / "test_apart.py").write_text(test, encoding="utf-8")
     command = [
         sys.executable,
         *("-m", "pytest", "-q", "-rs", "--rootdir", str(folder)),
-        *("-p", "no:cacheprovider", "--disable-plugin-autoload"),  # the others take seconds to import
+        *("-p", "no:cacheprovider", "--disable-plugin-autoload"),  # other plugins take seconds to import
     ]
     done = subprocess.run(
         [*command, str(folder)],

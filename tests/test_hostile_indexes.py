@@ -1,4 +1,4 @@
-"""An index of somebody else opens no file that it names, and waits for nothing that stands in a file's place."""
+"""An index from somebody else cannot make us open other files, nor wait for a pipe in place of a file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def index(sound: Path, tmp_path: Path) -> Path:
 
 
 def name_in_manifest(folder: Path, settings: dict[str, Any]) -> None:
-    """Write settings into a manifest, and make its checksum agree."""
+    """Write settings into a manifest, and update its checksum."""
     path = folder / "manifest.json"
     content = json.loads(path.read_bytes())
     content["settings"] |= settings
@@ -123,12 +123,12 @@ def test_an_embedder_in_a_folder_is_opened_only_where_the_user_names_it(
     with pytest.raises(UsageError, match="only an index names"):
         api.build(documents=[TEXT], folder=index)
     assert not opened
-    with pytest.raises(UsageError, match="name that embedder"):  # the one of this test is none
+    with pytest.raises(UsageError, match="name that embedder"):  # the stand-in returns no embedder
         conspectus.search("Ada", index, method="vector", embedder="local:/etc")
     assert opened == ["local:/etc"]
 
 
-# What is no file
+# Pipes and other special files
 
 
 def pipe(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What an index remembers of its models: what is used, where it comes from, and where nothing is sent."""
+"""The models that an index records: which are used, where they come from, and where nothing is sent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FOREIGN = {"model": "mine", "llm": {"base_url": "https://llm.example/v1"}}
 
 
 def asking(built: Mapping[str, Any] | list[Mapping[str, Any]], **said: Any) -> Resolved:
-    """Return the settings to ask an index by that was built by the settings `built`; `__` stands for a dot."""
+    """Return the settings for questions to an index that was built with `built`; `__` stands for a dot."""
     told = load({key.replace("__", "."): value for key, value in said.items()}, environ={})
     return with_index_models(told, built if isinstance(built, list) else [built])
 
@@ -67,7 +67,7 @@ def test_who_names_the_model_of_the_index_need_not_name_its_server():
     own = {"model": "openai/gpt-4o", "llm": {"base_url": "http://localhost:4000"}}
     assert (
         asking(own, model="openai/gpt-4o").settings.llm.base_url == ""
-    )  # the name says which server is meant
+    )  # the name of the model implies the server
 
 
 def test_an_address_that_only_an_index_names_gets_nothing(monkeypatch: pytest.MonkeyPatch):

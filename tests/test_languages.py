@@ -27,13 +27,13 @@ ASKED = {
     "ja": ("主なテーマは何ですか？", "青葉養蜂組合は誰が設立しましたか？", "佐藤健一"),
     "zh": ("这些文档的主要主题是什么？", "谁创办了青叶合作社？", "李晓梅"),
 }
-"""A question about all of each corpus, one of a fact in it, and what the answer must name."""
+"""For each corpus: a question about all of it, a question about a fact, and a name in the expected answer."""
 ENGLISH = re.compile(
     r"\b(?:sources?|quotations?|assembled|language model|report|entit(?:y|ies)|and|on|more|this|the|it stands|unnamed)\b",  # noqa: E501
     re.IGNORECASE,
 )
 SAME_ELSEWHERE = re.compile(r"\b(?:on|sources)\b")
-"""French words that are written as English ones are."""
+"""French words with the spelling of English words."""
 
 
 def documents(*languages: str) -> list[dict[str, str]]:
@@ -146,14 +146,14 @@ def settings(server: SimulatedServer, trace: Path, **more: str) -> dict[str, Any
 
 
 def lines(trace: Path) -> list[str]:
-    """The calls that were traced, with letters as such."""
+    """Return the traced calls, with non-ASCII letters unescaped."""
     rows = trace.read_text(encoding="utf-8").splitlines()
     return [json.dumps(json.loads(row), ensure_ascii=False) for row in rows]
 
 
 @pytest.mark.parametrize(("language", "says"), [("zh", "以下类型"), ("de", "German")])
 def test_a_language_model_is_asked_in_the_language_of_the_corpus(tmp_path: Path, language: str, says: str):
-    """By Chinese prompts for Chinese, and else by English ones that name the language to write in."""
+    """Chinese has Chinese prompts; other languages have English prompts that name the language to write in."""
     trace = tmp_path / "trace.jsonl"
     with SimulatedServer(Behaviour()) as server:
         conspectus.build(

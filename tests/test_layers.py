@@ -20,12 +20,12 @@ import conspectus
 PACKAGE = Path(__file__).parents[1] / "src" / "conspectus"
 
 VALUES = {"errors", "lazy", "messages", "references", "rows", "settings", "tokens"}
-"""Rows, numbers, texts and settings, which know of nothing that is done with them."""
+"""Modules of rows, numbers, texts and settings, which depend on nothing that uses them."""
 OPENED = VALUES | {"community_context", "configuration", "index", "sentence_graph", "triple_graph"}
-"""And an index as it is opened."""
+"""These, and the modules of an open index."""
 ENGINE = OPENED | {"algorithms", "text", "tasks", "models", "storage", "index_models", "corrections"}
 PUBLIC = {*conspectus.__all__, "__version__", "errors", "lazy", "rows", "settings"}
-"""What is built on the public interface imports: its names, and what its functions take, return and raise."""
+"""The public interface: its names, and the types that its functions accept, return and raise."""
 
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
@@ -63,7 +63,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": PUBLIC | {"server"},
     "server": PUBLIC | {"api", "evaluation", "interchange"},
 }
-"""What a package or module may import beside itself."""
+"""The packages and modules that each part may import, besides itself."""
 
 REMAINING: dict[str, set[str]] = {
     "filters": {"readers"},
@@ -100,22 +100,22 @@ REMAINING: dict[str, set[str]] = {
         "interchange",
     },
 }
-"""Imports against the order that are still there. It only shrinks: a new one fails, and so does one that is gone."""
+"""Remaining imports that violate the order. The table only shrinks: new violations fail, and so do removed ones."""
 
 
 @cache
 def statements(path: Path) -> list[ast.Import | ast.ImportFrom]:
-    """Return the statements of a file that import something, wherever in it."""
+    """Return all import statements of a file, including those in functions."""
     text = path.read_text(encoding="utf-8")
     try:
         tree = ast.parse(text)
-    except SystemError:  # "recursion depth mismatch": a fault of CPython 3.11, seen once
+    except SystemError:  # "recursion depth mismatch": a bug of CPython 3.11, seen once
         tree = ast.parse(text)
     return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Yield the packages, modules and public names of ours that a file imports, wherever in it."""
+    """Yield our packages, modules and public names that a file imports anywhere."""
     for node in statements(path):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -128,7 +128,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def beyond(part: str) -> set[str]:
-    """Return what the files of a part import that it may not."""
+    """Return the forbidden imports in the files of a part."""
     folder = PACKAGE / part
     files = sorted(folder.rglob("*.py")) if folder.is_dir() else [PACKAGE / f"{part}.py"]
     return {name for file in files if file.exists() for name in imported(file)} - ALLOWED[part] - {part}
@@ -161,9 +161,9 @@ def test_nothing_imports_the_command_line() -> None:
 
 
 def imports_of_modules() -> dict[str, set[str]]:
-    """Return what each module imports of ours, wherever in it.
+    """Return the modules of ours that each module imports anywhere.
 
-    The package itself is left out: it offers names of all others, which it imports when they are used.
+    The package itself is left out: it imports the modules of its public names when these are used.
     """
     paths = {module_of(path): path for path in PACKAGE.rglob("*.py")}
     imports: dict[str, set[str]] = {}
@@ -184,7 +184,7 @@ def module_of(path: Path) -> str:
 
 
 def circles(imports: dict[str, set[str]]) -> set[str]:
-    """Return the modules that import each other, those of each circle in one text."""
+    """Return the import cycles, each as a text with its modules."""
     reached: dict[str, set[str]] = {}
     for module in imports:
         seen, ahead = set[str](), [module]
@@ -205,7 +205,7 @@ def test_no_modules_import_each_other() -> None:
 
 
 def test_every_module_is_imported_without_any_extra() -> None:
-    """A library of an extra is needed by what uses it, and by no import of ours."""
+    """The library of an extra is imported only when it is used, not when our modules are imported."""
     project = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
     core, extra = (set(map(distribution, lines)) for lines in (project["dependencies"], optional(project)))
     provided = packages_distributions()
@@ -217,7 +217,7 @@ def test_every_module_is_imported_without_any_extra() -> None:
     modules = [module_of(path) for path in PACKAGE.rglob("*.py") if path.stem != "__main__"]
     modules = [
         name for name in modules if not name.startswith("conspectus.server.")
-    ]  # all of it is the extra serve
+    ]  # the whole package belongs to the extra `serve`
     program = (
         f"import sys; sys.modules.update(dict.fromkeys({blocked!r}))\nfor m in {modules!r}: __import__(m)"
     )

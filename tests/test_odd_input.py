@@ -1,4 +1,4 @@
-"""Odd input ends in text or a named error: huge numbers, broken parts, empty paths, control characters, formulas."""
+"""Odd input gives a result or one of our errors: huge numbers, broken parts, empty paths, control codes, formulas."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from conspectus.references import find
 from conspectus.rows import Document
 
 HUGE = "9" * 5000
-"""More digits than Python makes a number of."""
+"""More digits than Python converts to an int."""
 FILES = {
     "a.json": f'{{"text": "Ada met Bo.", "n": {HUGE}}}',
     "a.jsonl": f'{{"text": "Ada met Bo.", "n": {HUGE}}}\n',

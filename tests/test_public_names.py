@@ -1,4 +1,4 @@
-"""What `conspectus.X` is does not depend on what was imported before."""
+"""The value of `conspectus.X` does not depend on earlier imports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import conspectus
 
 MOST = 45
-"""Public names at the most: more than a newcomer can look through are of no use."""
+"""Limit of public names: a newcomer must be able to look through all of them."""
 
 EACH = """
 import conspectus, pkgutil, sys

@@ -1,4 +1,4 @@
-"""Public names are made of standard terms: the words of the old vocabulary are in none of them.
+"""Public names consist of standard terms and contain no words of the old private vocabulary.
 
 The terms to use are in the glossary of docs/architecture.md.
 """
@@ -29,11 +29,11 @@ ALLOWED = {
     r"(filters|retrieval\.rerank)\..*places|filters\..*Places": "the same, through an index subset or union",
     r"text\..*places?|models\.extractive\.reason\.PLACE": "geographical names",
 }
-"""Patterns of names that may have such a word, and why."""
+"""Patterns of names that may contain such a word, and the reason."""
 REMAINING = {
     "evaluation": 0, "index_status": 1, "indexing": 1, "messages": 2, "models": 2, "settings": 0, "tasks": 5, "text": 2,
 }  # fmt: skip
-"""Names that are still to be changed, by package; a number may only go down."""
+"""Number of names that are still to be changed, by package; it may only decrease."""
 
 
 def words(name: str) -> set[str]:
@@ -87,7 +87,7 @@ def options(command: Any, path: str) -> Iterator[str]:
 
 
 def offending(names: Iterator[str]) -> list[str]:
-    """Return the names whose last part has an old word."""
+    """Return the names whose last part contains an old word."""
     allowed = re.compile("|".join(f"(?:{pattern})" for pattern in ALLOWED), re.IGNORECASE)
     return [
         name for name in names if words(re.split(r"[. ]", name)[-1]) & OLD and not allowed.fullmatch(name)

@@ -1,4 +1,4 @@
-"""Follow-up questions made to stand alone by rules."""
+"""Query rewriting by rules: follow-up questions become standalone questions."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_what_can_stand_alone_stays_as_it_is(before: str, question: str):
 def test_a_pronoun_for_which_nothing_is_found_is_told():
     made = taken("Where do they live?", "What of zebras?")
 
-    assert made == ("Where do they live?", "nothing was found that “they” may mean")
+    assert made == ("Where do they live?", "nothing found that “they” may refer to")
 
 
 def test_the_first_question_is_as_it_is():

@@ -1,4 +1,4 @@
-"""An index in a folder that may not be written to: what reads it works, what would write says that it cannot."""
+"""An index in a read-only folder: reading works, and writing gives a clear error."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ for write in (lambda: conspectus.rollback(folder), lambda: conspectus.build(docu
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """The folder of an index with a cached reply that may not be written to."""
+    """The read-only folder of an index with a cached reply."""
     folder = tmp_path / "index"
     conspectus.build(documents=["Bo Quill owns the mill."], folder=folder, model="extractive")
     asyncio.run(cache_reply(folder))
@@ -62,7 +62,7 @@ async def cache_reply(folder: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="its permissions are others")
 def test_a_folder_that_may_not_be_written_to_is_read(folder: Path) -> None:
     command = [sys.executable, "-c", READER, str(folder)]
-    if os.geteuid() == 0:  # for root, permissions hold only without its capabilities
+    if os.geteuid() == 0:  # permissions apply to root only without its capabilities
         if not shutil.which("setpriv"):
             pytest.skip("root may write anywhere, and there is no setpriv to give that up")
         command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *command]

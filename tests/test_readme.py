@@ -1,4 +1,4 @@
-"""What README.md shows runs as it stands there: commands, outputs, the Python cell, links."""
+"""The examples of README.md work verbatim: commands, outputs, the Python cell, links."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def section(start: str) -> str:
 
 
 def run(block: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run the commands of a block in the working directory and return what they print; each has to end with 0."""
+    """Run the commands of a block in the working directory, check that each exits with 0, and return their output."""
     printed: list[str] = []
     for line in block.splitlines():
         program, *arguments = (
@@ -45,7 +45,7 @@ def run(block: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory, and an environment without settings of ours."""
+    """An empty working directory, and an environment without our settings."""
     for name in os.environ:
         if name.startswith(("CONSPECTUS_", "OPENAI_")):
             monkeypatch.delenv(name)

@@ -1,4 +1,4 @@
-"""References in texts: read in every form in which they are written, written in one."""
+"""References in texts: all common formats are parsed, one format is written."""
 
 from __future__ import annotations
 

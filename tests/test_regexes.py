@@ -1,4 +1,4 @@
-"""Regular expressions know the letters of any alphabet, but where what they read is English or a machine's."""
+"""Regular expressions support all alphabets, except for texts that are English or machine-readable."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ ALLOWED = {
     "tasks/base.py": "names of classes",
     "text/language.py": "codes of languages",
 }
-"""Files, or folders, whose patterns may hold such letters, and what they read."""
+"""Files or folders whose patterns may use ASCII letters only, and the texts that they match."""
 ALLOWED_DATA = {
     ("cleaning", "reference"): "letters behind a year",
     ("cleaning", "year"): "letters behind a year",
     ("sentence_table", "file_name"): "names of files",
     ("lexicon", "part"): "names of files",
 }
-"""Patterns of `text/data/patterns.toml` that may hold such letters, by table and name, and what they read."""
+"""Patterns of `text/data/patterns.toml` that may use ASCII letters only, by table and name, and what they match."""
 ENGLISH_ALONE = re.compile(r"a-z(?![ßµ]|A-ZÀ)|A-Z(?!À)")
 
 
 def patterns(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield the patterns that are written out in calls of `re`, and `re.ASCII`, with their lines."""
+    """Yield the literal patterns in calls of `re`, and uses of `re.ASCII`, with their line numbers."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "re":
             if node.attr in ("ASCII", "A"):

@@ -1,4 +1,4 @@
-"""What is found in the bundled corpus, by what its makers know to be in it."""
+"""The index of the bundled corpus, compared with the facts that its authors put in it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_aliases_lead_to_whom_they_name(index: Index, alias: str, name: str):
 
 
 def test_entities_stand_in_the_documents_that_tell_of_them(index: Index):
-    """In three of four: what only stands in headings, signatures or other words is no mention."""
+    """At least three of four: names only in headings or signatures, or other words for an entity, are no mentions."""
     told = found = 0
     for entity in ENTITIES:
         number = index.derive(entity_keys).get(name_key(entity["name"]))
@@ -91,7 +91,7 @@ def ask(question: str, index: Index) -> Answer:
 
 
 def test_most_look_ups_quote_the_answer(index: Index):
-    """Of the 17 questions whose answer stands in one sentence; 10 when this was written."""
+    """Of the 17 questions that one sentence answers; 10 quoted the answer when this test was written."""
     found = [q for q in WORLD["lookups"] if q["answer"].lower() in ask(q["question"], index).text.lower()]
 
     assert len(found) >= 9, [q["question"] for q in WORLD["lookups"] if q not in found]

@@ -1,4 +1,4 @@
-"""Three short documents in each of further languages: nothing is empty, and no line is in two languages."""
+"""Three short documents in each of further languages: no result is empty, and no line mixes two languages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ASKED = {
     "pl": ("Jakie są główne tematy?", "Kto założył Spółdzielnię Zielony Dół?"),
     "el": ("Ποια είναι τα κύρια θέματα;", "Ποιος ίδρυσε τον Συνεταιρισμό Ολύμπου;"),
 }
-"""A question about all of each corpus, and one of a fact in it: who founded what."""
+"""For each corpus: a question about all of it, and one about a fact: who founded something."""
 NAMES = {
     "it": {"Giulia Ferrante": "person", "Cooperativa Valverde": "organization"},
     "pt": {"Inês Carvalho": "person", "Cooperativa Rio Claro": "organization"},
@@ -42,7 +42,7 @@ NAMES = {
     "pl": {"Małgorzata Wiśniewska": "person", "Bank Śląski": "organization"},
     "el": {"Ελένη Παπαδοπούλου": "person", "Νίκος Γεωργίου": "person", "Τράπεζα Μακεδονίας": "organization"},
 }
-"""Names that must be found, with their types where the words tell one; the first is who founded it."""
+"""Names that must be found, with their types if the words show one; the first is the founder."""
 
 
 @pytest.fixture(scope="module", params=ASKED)

@@ -1,4 +1,4 @@
-"""Tests of the figures of an index."""
+"""Tests of the status of an index: its counts and figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def a_community(number: int, level: int = 0, parent: int = -1, children: tuple[i
 
 
 def a_hierarchy() -> Index:
-    """Communities 0 (parts 2 and 3, of which 3 is too small for a report) and 1 (not split further)."""
+    """Communities 0 (children 2 and 3, of which 3 is too small for a report) and 1 (no children)."""
     communities = [
         a_community(0, children=(2, 3)),
         a_community(1),

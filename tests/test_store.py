@@ -1,4 +1,4 @@
-"""A folder holds one whole snapshot at any moment, whoever writes, is killed or reads meanwhile."""
+"""A folder contains one complete snapshot at any time, even with parallel readers and with writers that are killed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from conspectus.storage.store import EARLY, commit, put_early, read, rollback, t
 
 
 def an_index(mark: str = "a", n: int = 3, **more: Any) -> Index:
-    """Return an index in which every row carries the mark."""
+    """Return an index in which every row contains the mark."""
     return Index(
         documents=[Document(f"d{i}", i, mark, f"Text {mark}.", f"{i}.txt") for i in range(n)],
         chunks=[Chunk(f"c{i}", i, f"d{i}", 0, 7, mark, 2) for i in range(n)],
@@ -64,11 +64,11 @@ def files(folder: Path) -> set[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return an environment in which a child process can import what this one can, and this file."""
+    """Return an environment in which a child process can import the same modules as this one, and this file."""
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
 
 
-# What is written is read again
+# Reading what was written
 
 
 def test_a_committed_index_is_read_again(tmp_path: Path):
@@ -143,9 +143,9 @@ def test_a_damaged_array_is_refused_where_the_damage_is_read_and_its_other_parts
     assert part[np.array([5, 3])].tolist() == [5, 3]
     assert (part[7], len(part)) == (7, 200_000)
     for at in (slice(199_990, None), slice(None, None, -1), np.array([0, -1]), -1, ...):
-        with pytest.raises(IndexDamaged, match="array v is not what was written"):
+        with pytest.raises(IndexDamaged, match="array v has changed since it was written"):
             part[at]
-    with pytest.raises(IndexDamaged, match="array v is not what was written"):
+    with pytest.raises(IndexDamaged, match="array v has changed since it was written"):
         index.arrays["v"]
 
 
@@ -156,7 +156,7 @@ def test_a_search_in_an_array_compares_the_blocks_where_it_ends(tmp_path: Path):
     part = read(tmp_path).slices["v"]
 
     assert part.searchsorted((7, 8, -1)).tolist() == [14, 16, 0]
-    with pytest.raises(IndexDamaged, match="array v is not what was written"):
+    with pytest.raises(IndexDamaged, match="array v has changed since it was written"):
         part.searchsorted((50_001,))
 
 
@@ -279,7 +279,7 @@ def test_what_snapshots_share_is_stored_once(tmp_path: Path):
     assert len(list((tmp_path / "objects").glob("failures-*"))) == 4
 
 
-# The tables under names that stay
+# Tables under stable names
 
 
 def published(folder: Path) -> dict[str, bytes]:
@@ -304,7 +304,7 @@ def test_the_tables_of_the_current_snapshot_have_names_that_stay(tmp_path: Path)
 
 
 def test_pandas_reads_one_snapshot_by_name_and_by_folder(tmp_path: Path):
-    import pandas as pd  # not at the top: writers are forked below, which pandas does not survive
+    import pandas as pd  # not at the top: pandas does not survive the forks of writers below
 
     for mark in "abc":
         put(tmp_path, an_index(mark, 3))
@@ -392,7 +392,7 @@ def test_a_row_is_read_with_those_around_it_and_not_with_all(tmp_path: Path):
 
 
 def damage(file: Path, words: bytes) -> None:
-    """Change a byte behind some words of a file."""
+    """Change a byte after some words in a file."""
     content = bytearray(file.read_bytes())
     content[content.rindex(words) + len(words) - 1] ^= 1
     file.write_bytes(content)
@@ -480,7 +480,7 @@ def test_a_commit_that_fails_leaves_the_snapshot_before(tmp_path: Path):
     assert {r.title for r in read(tmp_path, verify=True).reports} == {"a"}
 
 
-# Going back
+# Rollback
 
 
 def back(folder: Path, snapshot: str = "") -> str:
@@ -660,8 +660,8 @@ def test_a_second_writer_in_the_same_process_is_refused_until_the_first_is_done(
 def test_a_lock_that_its_first_writer_has_removed_locks_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """A writer that fails removes the folder that it made; another one may have opened the lock in it."""
-    fcntl = pytest.importorskip("fcntl")  # on Windows no file that is open can be removed
+    """A writer that fails removes the folder that it made, but another writer may have opened the lock file in it."""
+    fcntl = pytest.importorskip("fcntl")  # on Windows, open files cannot be removed
     folder, flock = tmp_path / "index", fcntl.flock
 
     def too_late(descriptor: int, operation: int) -> None:
@@ -680,7 +680,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked pr
 
 @contextmanager
 def writers(folder: Path, work: str) -> Generator[Callable[[], int]]:
-    """Start a process that forks a writer when it is asked; yield what asks, and returns the writer's id."""
+    """Start a process that forks writers; yield a function that requests one and returns its process id."""
     code = f"""
 from test_store import *
 import itertools
@@ -743,7 +743,7 @@ def generation(number: int) -> Index:
 
 
 def mark_of(folder: Path) -> str:
-    """Return the number of the generation that a folder holds, in every part of it."""
+    """Return the generation of a folder's index; check that all parts have the same."""
     index = read(folder, verify=True)
     marks = {d.title for d in index.documents} | {c.text for c in index.chunks}
     marks |= {e.description for e in index.entities} | {r.title for r in index.reports}
@@ -787,7 +787,7 @@ def test_a_writer_killed_at_any_moment_leaves_one_whole_snapshot_and_readers_nev
         for n in range(60):
             if n >= 15 and len(seen) > 1:
                 break
-            # later on a slow or loaded machine, where no commit is done in the first moments
+            # later on a slow or busy machine, where the first commit takes longer
             writer, end = start(), time.monotonic() + moments.uniform(0.01, 0.2) * max(1, n - 10)
             try:
                 while time.monotonic() < end:
@@ -795,7 +795,7 @@ def test_a_writer_killed_at_any_moment_leaves_one_whole_snapshot_and_readers_nev
             finally:
                 os.kill(writer, signal.SIGKILL)
             check()
-    assert len(seen) > 1  # some writers got as far as a commit, on however slow a machine
+    assert len(seen) > 1  # some writers reached a commit, even on a slow machine
     put(tmp_path, an_index("a"))
     put(tmp_path, an_index("b"))
     assert not [name for name in files(tmp_path) if name.endswith(".tmp")]

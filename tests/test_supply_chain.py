@@ -1,4 +1,4 @@
-"""What is installed is what was locked, by its hash, and under a licence that whoever uses Conspectus can live with."""
+"""Installed packages are the locked ones, by their hashes, and have licences that users of Conspectus can accept."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.skipif(not LOCK.exists(), reason="needs uv.lock, which 
 ALLOWED = frozenset(
     "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause CC0-1.0 ISC MIT MIT-0 MIT-CMU MPL-2.0 PSF-2.0 Zlib".split()
 )
-"""Licences by their SPDX names. All are permissive but MPL-2.0, which asks of whoever changes its files to publish
-these."""
+"""Accepted licences by their SPDX names. All are permissive except MPL-2.0, which requires that changes of its files
+are published."""
 CLASSIFIERS = {
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD-3-Clause",
@@ -28,9 +28,9 @@ CLASSIFIERS = {
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }
-"""What packages that state no SPDX expression say, as SPDX names."""
+"""SPDX names of the licences that packages without an SPDX expression state."""
 STATED = {"pypdfium2": "BSD-3-Clause AND Apache-2.0"}
-"""Licences of packages whose metadata hold more words than names, from the files beside their code."""
+"""Licences of packages whose metadata describe them in prose, from the licence files beside their code."""
 EXTRAS = ("graph", "duckdb", "eval", "embed", "remote", "langchain", "llama-index", "serve", "native")
 
 
@@ -43,7 +43,7 @@ def normalized(name: str) -> str:
 
 
 def needed(name: str, extras: Sequence[str], seen: dict[str, metadata.Distribution]) -> None:
-    """Add a package and what it needs in turn, as far as it is installed."""
+    """Add a package and its dependencies, recursively, if they are installed."""
     if normalized(name) in seen and not extras:
         return
     try:
@@ -65,8 +65,8 @@ def packages() -> dict[str, metadata.Distribution]:
 
 
 def licences(name: str, distribution: metadata.Distribution) -> Iterator[str]:
-    """Yield the names of the licences of a package; where it leaves a choice, all that there are to choose from."""
-    about: Any = distribution.metadata  # a message of `email`, whose methods its type leaves out
+    """Yield the names of a package's licences; with a choice, all alternatives."""
+    about: Any = distribution.metadata  # an `email` message, whose type lacks some of its methods
     expression = STATED.get(name) or str(about.get("License-Expression") or "")
     if not expression:
         classifiers = [

@@ -1,4 +1,4 @@
-"""An index as one value, and how it is looked into."""
+"""An index as one value, and its look-ups."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_what_begins_inside_a_character_decodes_to_nothing():
 @pytest.mark.parametrize("name", tokens.NAMES)
 def test_the_two_packages_agree(name: str, monkeypatch: pytest.MonkeyPatch):
     preferred = tokens.encoding(name)
-    monkeypatch.setitem(sys.modules, "rs_bpe.bpe", None)  # as if it were not installed
+    monkeypatch.setitem(sys.modules, "rs_bpe.bpe", None)  # simulates that it is not installed
     other = tokens.encoding.__wrapped__(name)
     assert type(preferred.tokenizer) is not type(other.tokenizer)  # pyright: ignore
 

@@ -1,4 +1,4 @@
-"""Tuning: a folder of prompts for a corpus, made of its own texts and safe to use."""
+"""Tuning: a folder of prompts for a corpus, made from its own texts and safe to use."""
 
 from __future__ import annotations
 

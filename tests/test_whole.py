@@ -1,4 +1,4 @@
-"""The whole, from documents to answers, on the bundled corpus."""
+"""The whole pipeline, from documents to answers, on the bundled corpus."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORLD = json.loads((ROOT / "tests" / "data" / "sample_world.json").read_text(enc
 
 
 def build_elsewhere(folder: Path, seed: str, sources: list[Path]) -> None:
-    """Build an index in a process of its own, with its own order of sets and dicts."""
+    """Build an index in a separate process, with another hash seed."""
     program = "import sys, conspectus; conspectus.build(sys.argv[2:], sys.argv[1])"
     subprocess.run(
         [sys.executable, "-c", program, str(folder), *map(str, sources)],

@@ -1,4 +1,4 @@
-"""The fixed words of answers and reports, in every language that has them."""
+"""The fixed wordings of answers and reports, in every supported language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of work in other processes: its results, its errors, and that an index does not depend on who did it."""
+"""Tests of worker processes: results, errors, and that an index does not depend on the number of workers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def two() -> Iterator[Workers]:
 
 
 def index_by(workers: Workers, added: str = "", texts_in: Path | None = None) -> Index:
-    """Index eight documents, their texts in a file of a folder, if any; the last opens with the text that is added."""
+    """Index eight documents, with their texts in a file if a folder is given; `added` is put before the last text."""
     settings = Settings()
     *documents, last = read([SAMPLE], settings.read, workers=workers).documents[:8]
     documents.append(replace(last, id=content_id(last.id, added), text=f"{added}{last.text}"))
@@ -81,11 +81,11 @@ def test_an_index_does_not_depend_on_the_executor(alone: Index):
         assert_same(index_by(Workers(3, threads, shard=2_000, least=0)), alone)
 
 
-# Results that are stored
+# Stored results
 
 
 class Counted(ShardFiles):
-    """Files of small shards, which count what is written, and may end the build in the middle."""
+    """Files of small shards that record the written names; `end` may interrupt the build."""
 
     def __init__(self, folder: Path, end: Callable[[int], None] = lambda written: None) -> None:
         super().__init__(folder, size=1_000)
@@ -99,7 +99,7 @@ class Counted(ShardFiles):
 
 
 def stored_by(folder: Path, workers: Workers, alone: Index) -> list[str]:
-    """Index with files in a folder, compare, and return the shards that were made."""
+    """Index with stored shards in a folder, compare with `alone`, and return the shards that were computed."""
     workers.files = files = Counted(folder)
     assert_same(index_by(workers), alone)
     return files.written
@@ -248,12 +248,12 @@ def test_texts_of_a_large_corpus_are_read_from_a_file(alone: Index, tmp_path: Pa
         assert [len(row.text) for row in (*index.documents, *index.chunks)] == [
             len(row.text) for row in (*alone.documents, *alone.chunks)
         ]
-        # they go to other processes with their texts
+        # other processes receive them with their texts
         assert pickle.loads(pickle.dumps([*index.documents])) == alone.documents  # noqa: S301
     with pytest.raises(ValueError, match="closed"):
         print(index.documents[0].text)
     documents = list(alone.documents)
-    Workers().move_texts_to_file(documents, tmp_path)  # of a small one they are alive
+    Workers().move_texts_to_file(documents, tmp_path)  # texts of a small corpus stay in memory
     assert all(document is row for document, row in zip(documents, alone.documents, strict=True))
 
 
@@ -341,7 +341,7 @@ def test_few_shards_are_begun_before_the_first_is_done():
 
 
 def meet(folder: Path, n: int) -> int:
-    """Wait as call 0 until call 5 is made."""
+    """In call 0, wait until call 5 is made."""
     if n == 5:
         (folder / "made").touch()
     while n == 0 and not (folder / "made").exists():
@@ -400,7 +400,7 @@ def test_nobody_at_work_is_refused():
 
 
 def die_once(mark: Path, value: int) -> int:
-    """Kill the process that runs this, the first time."""
+    """Kill the current process on the first call."""
     if not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Work, counted: tests of how it grows depend on no clock."""
+"""Counting function calls, so that tests of how work grows do not depend on the clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def calls_of(work: Callable[[], Any]) -> int:
-    """Return how many functions, of Python and of C, are called while some work is done in this thread."""
+    """Return how many Python and C functions are called while `work` runs in this thread."""
     count = 0
 
     def note(_frame: object, event: str, _argument: object) -> None:
@@ -25,6 +25,6 @@ def calls_of(work: Callable[[], Any]) -> int:
 
 
 def grows_linearly(work: Callable[[int], Any], size: int, times: int = 4) -> bool:
-    """Tell whether work of `times` the size calls at most 1.5 times as many functions as in proportion."""
-    work(size)  # what is made once
+    """Return whether work of `times` the size makes at most 1.5 * `times` as many function calls."""
+    work(size)  # fills caches
     return calls_of(lambda: work(times * size)) <= 1.5 * times * calls_of(lambda: work(size))

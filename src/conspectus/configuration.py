@@ -122,7 +122,7 @@ def _resolved(values: Iterable[_Given], before: Resolved | None = None) -> Resol
         raise _not_allowed(error, given) from None
     for task in sorted(name for name in settings.llm.tasks if name not in TASKS or TASKS[name].counted_as):
         named = f"`llm.tasks` ({origins['llm.tasks']}) names {task}"
-        raise SettingsError(f"{named}, which is no task{did_you_mean(task, TASKS)}")
+        raise SettingsError(f"{named}, which is not a task{did_you_mean(task, TASKS)}")
     return Resolved(settings, origins)
 
 
@@ -197,7 +197,7 @@ def as_toml(name: str = "") -> str:
     Prose starts with `# `, a setting with `#` alone. Keys are dotted, so that no line depends on another. TOML cannot
     express None, so it is written as prose.
     """
-    lines = ["# Settings of Conspectus. To change one, take away the # right before its key."]
+    lines = ["# Settings of Conspectus. To change one, remove the # right before its key."]
     chosen = preset(name) if name else None
     if chosen:
         lines += [f"# Preset {name}: {chosen.title}."]

@@ -174,7 +174,7 @@ def _read(file: Path) -> list[Turn]:
         raise UsageError(f"the conversation {file} cannot be read: {error}") from None
     except (ValueError, TypeError):
         raise UsageError(
-            f"{file}, line {len(turns) + 1}, is no exchange of a conversation; name another file"
+            f"{file}, line {len(turns) + 1}, is not a turn of a conversation; name another file"
         ) from None
     return turns
 
@@ -229,7 +229,7 @@ def _continued(question: str, bare: str, before: str, index: Index) -> tuple[str
     space = "" if CJK.search(before) else " "
     if before.rstrip().endswith((".", "!", "?", "。", "！", "？", "؟")):
         bare = bare[:1].upper() + bare[1:]
-    return f"{before}{space}{bare}", "it goes on with the last question"
+    return f"{before}{space}{bare}", "it continues the last question"
 
 
 def _resolved(question: str, last: Exchange, index: Index) -> tuple[str, str]:
@@ -244,7 +244,7 @@ def _resolved(question: str, last: Exchange, index: Index) -> tuple[str, str]:
         if any(_fits(entity, word) for entity in entities_in(question[: match.start()], index)):
             return word  # it refers to a name in this question
         meant = _meant(word, last, index)
-        reasons[f"“{word}” means {meant}" if meant else f"nothing was found that “{word}” may mean"] = None
+        reasons[f"“{word}” means {meant}" if meant else f"nothing found that “{word}” may refer to"] = None
         return f"{meant}{_ending(match, question)}" if meant else word
 
     pattern = _PRONOUN_ZH if CJK.search(question) else _PRONOUN

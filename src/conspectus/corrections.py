@@ -107,7 +107,7 @@ class Merge(Correction):
 class Split(Correction):
     """Split an entity that stands for two, or split off an alias.
 
-    In some documents, its name stands for another entity. Without documents, one of its aliases does everywhere.
+    With --document, its name means another entity in those documents; without, one of its aliases does everywhere.
 
     Example: conspectus correct split Mercury --into "Mercury (planet)" --document "planets/*"
     Example: conspectus correct split "Dorothea Quill" --into "Miss Quill"
@@ -207,11 +207,11 @@ def validated(kind: type[C], values: Mapping[str, Any]) -> C:
         case Merge(names, into) if len({*map(name_key, (*names, into))}) < 2:
             raise UsageError("merge takes two names or more that differ in more than case and spelling")
         case Split(name, into) if name_key(into) == name_key(name):
-            raise UsageError(f"what is split from {name} needs another name than {into}")
+            raise UsageError(f"what is split from {name} needs a name other than {into}")
         case Rename(name, to) if name == to:
-            raise UsageError(f"the name is {to} already")
+            raise UsageError(f"the name is already {to}")
         case AddFact(source, target) if name_key(source) == name_key(target):
-            raise UsageError(f"a fact joins two entities, and {source!r} is only one")
+            raise UsageError(f"a fact needs two entities, and {source!r} is only one")
         case _:
             return correction
 
@@ -254,7 +254,7 @@ def read_file(path: Path) -> list[Correction]:
         raise UsageError(f"{path}: not valid TOML: {error}") from None
     rows: Any = content.pop("correction", [])
     if content or not isinstance(rows, list) or len(_START.findall(text)) != len(cast("list[Any]", rows)):
-        raise UsageError(f"{path} has to be a list of corrections, each under its own line [[correction]]")
+        raise UsageError(f"{path} must be a list of corrections, each under its own line [[correction]]")
     corrections: dict[int, Correction] = {}
     for row in cast("list[dict[str, Any]]", rows):
         number = row.get("number", "without a number")

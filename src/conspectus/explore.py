@@ -252,7 +252,7 @@ def find_entity(name: str, index: Index) -> Entity:
     if sharing := [e.name for e in index.entities if key in map(name_key, e.aliases)]:
         raise NotFound(f"{name!r} may be any of {', '.join(sharing)}; name one of them", name, sharing)
     near = suggestions(name, index)
-    hint = "nothing in it is called anything like that"
+    hint = "no entity has a similar name"
     if near:
         hint = f"did you mean {', '.join(near)}?"
     raise NotFound(f"there is no {name!r} in the graph; {hint}", name, near)

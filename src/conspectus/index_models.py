@@ -135,7 +135,7 @@ def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does
     elif origin not in ("", "default", "given") and settings.model != EXTRACTIVE:
         lines += [f"Model {settings.model}{at}, from {origin}."]
     elif origin == "default" and models - {EXTRACTIVE}:
-        lines += [f"Built with {', '.join(sorted(models))}: no model is asked; model=NAME names one."]
+        lines += [f"Built with {', '.join(sorted(models))}: no model is used; model=NAME selects one."]
     if origins.get("vectors.embedder") == INDEX:
         embedder = settings.vectors.embedder
         address = embedder_address(settings)
@@ -290,8 +290,8 @@ def _differ(index: Index, other: str, name: str) -> UsageError:
     model: str | None = index.settings.get("vectors", {}).get("model")
     dimension: int = index.slices["vectors.chunks"][:1].shape[1]
     return UsageError(
-        f"the index has vectors of {model} ({dimension} numbers), the question would have one of {other};"
-        f" name that embedder, or make the vectors anew: {embed_call(index.folder, name)}"
+        f"the index has vectors of {model} ({dimension} dimensions), but the question would have one of {other};"
+        f" name that embedder, or compute the vectors again: {embed_call(index.folder, name)}"
     )
 
 

@@ -172,9 +172,7 @@ def _check_arguments(
     try:
         given = signature.bind_partial(*args, **kwargs).arguments
     except TypeError as error:
-        raise UsageError(
-            f"{call}: {error}; the others are given by their names, and several indexes as a list"
-        ) from None
+        raise UsageError(f"{call}: {error}; pass the others by name, and several indexes as a list") from None
     for parameter, value in given.items():
         is_index = isinstance(value, Index)
         if is_index and parameter not in ("self", "index", "folder", "correction"):
@@ -183,11 +181,11 @@ def _check_arguments(
         is_text = isinstance(value, str)
         names_index = is_text and os.path.isfile(os.path.join(value, manifests.NAME))
         if parameter == "question" and (names_index or not is_text):
-            raise UsageError(f"the question comes first: {call}; it is a text, and not {value!r}")
+            raise UsageError(f"the question comes first: {call}; it must be a text, not {value!r}")
         annotation = str(parameters[parameter].annotation) if parameter in parameters else ""
         takes_path = parameter in ("folder", "path", "file") or annotation == "str | Path"
         if takes_path and not (is_index or isinstance(value, str | os.PathLike | None)):
-            raise UsageError(f"{call}: the {parameter} is a path, and not {type(value).__name__}")
+            raise UsageError(f"{call}: the {parameter} must be a path, not {type(value).__name__}")
         if parameter in ("folder", "path", "index") and value == "":
             raise UsageError(f"{call}: the {parameter} is empty; '.' is the working directory")
         is_list = parameter in ("sources", "documents", "where") and annotation != "bool"
@@ -202,11 +200,11 @@ def check_question(question: str, context_tokens: int = 0) -> None:
     longest = max(LONGEST_QUESTION, int(QUESTION_CHARACTERS * context_tokens))
     if len(question) > longest:
         advice = "index a longer text as a document, or raise answer.context_tokens"
-        raise UsageError(f"the question has {len(question):,} characters, of at most {longest:,}: {advice}")
+        raise UsageError(f"the question has {len(question):,} characters, more than {longest:,}: {advice}")
 
 
 RENAMED = {
-    "hippo": "its default form is the method combined now, and those of the papers are hipporag and hipporag2"
+    "hippo": "its default form is now the method combined, and those of the papers are hipporag and hipporag2"
 }
 """The earlier names of methods, each with a message that explains the new ones."""
 
@@ -233,7 +231,7 @@ def path_of(target: object) -> Path:
             raise UsageError("this index is not stored in a folder: build it into one")
         return target.folder
     if not isinstance(target, str | os.PathLike):
-        raise UsageError(f"one index or its folder is expected, and not {type(target).__name__}")
+        raise UsageError(f"expected one index or its folder, not {type(target).__name__}")
     return Path(os.path.expanduser(target))
 
 
@@ -280,7 +278,7 @@ def read_sources(
         if not isinstance(path, str | Path) or _is_text(path):
             what = repr(snippet(path)) if isinstance(path, str) else type(path).__name__
             raise UsageError(
-                f"files or folders are expected first, and {what} is none; texts and tables from memory are given"
+                f"the first argument must be files or folders, not {what}; pass texts and tables from memory"
                 " as documents: build(documents=[...])"
             )
     if bool(paths) == (documents is not None):
@@ -290,7 +288,7 @@ def read_sources(
         )
     if index and os.path.realpath(index) in map(os.path.realpath, paths):
         raise UsageError(
-            f"{index} holds the documents: name another folder for the index, as {index / DEFAULT_FOLDER}"
+            f"{index} contains the documents: name another folder for the index, as {index / DEFAULT_FOLDER}"
         )
     if documents is None:
         return read(paths, settings.read, progress, workers)
@@ -337,7 +335,7 @@ class Run(Resolved):
             if self.origins.get("model") != INDEX:
                 raise
             reason = f"this index was built with {settings.model}"
-            raise type(error)(f"{error}; {reason}: model={EXTRACTIVE!r} goes on without a model") from None
+            raise type(error)(f"{error}; {reason}: model={EXTRACTIVE!r} continues without a model") from None
 
 
 def run_of(
@@ -375,7 +373,7 @@ def run_of(
     elif isinstance(settings, Mapping | None):
         loaded = configuration.load({**(settings or {}), **given})
     else:
-        raise UsageError(f"settings are given as {{'chunk.tokens': 800}}, and not as {settings!r}")
+        raise UsageError(f"pass settings as {{'chunk.tokens': 800}}, not as {settings!r}")
     if language_model is None:
         language_model = loaded.settings.rerank.by == "model"
     asks = language_model and performer is None
@@ -388,7 +386,7 @@ def named_model(model: object) -> str | None:
     if model is None or isinstance(model, str):
         return model
     if not callable(model):
-        raise UsageError(f"a model is a name, a function or a `Model`, and not {model!r}")
+        raise UsageError(f"a model must be a name, a function or a `Model`, not {model!r}")
     return llm.register(model)
 
 

@@ -41,7 +41,7 @@ class SentenceEntityGraph:
     def of(cls, index: Index) -> SentenceEntityGraph:
         """Return the graph of an index, created once for each open index; raise UsageError if the index has none."""
         if "walk.names" not in index.arrays:
-            raise UsageError("the index has no sentences to walk over; index its documents anew")
+            raise UsageError("the index has no sentences to walk over; index its documents again")
         return index.derive(cls)
 
     @cached_property

@@ -29,7 +29,7 @@ def _check_no_password(name: str, address: str) -> None:
     patterns = {"a password": r"://[^/\s]*@", "a query (what follows the ?)": r"://[^#]*\?"}
     for part, pattern in patterns.items():
         if re.search(pattern, address):
-            raise ValueError(f"{name} contains {part}; leave it out, keys come from the environment alone")
+            raise ValueError(f"{name} contains {part}; leave it out: keys are read only from the environment")
 
 
 class ReadSettings(Section):
@@ -46,7 +46,7 @@ class ReadSettings(Section):
 
 
 class ChunkSettings(Section):
-    """How documents are cut (GraphRAG §4.1.2: 600 tokens, 100 of them shared with the chunk before)."""
+    """How documents are split (GraphRAG §4.1.2: 600 tokens, 100 of them shared with the chunk before)."""
 
     tokens: int = setting(600, "Size of a chunk in tokens", ge=10, le=10**9)
     overlap: int = setting(100, "Tokens that neighbouring chunks share", ge=0)
@@ -100,7 +100,7 @@ class GraphSchema(Section):
 
 
 class ExtractSettings(Section):
-    """What is taken out of each chunk."""
+    """What is extracted from each chunk."""
 
     entity_types: tuple[str, ...] = setting(
         ("person", "organization", "location", "event", "date", "work", "object", "concept"),
@@ -142,12 +142,12 @@ class ExtractSettings(Section):
 
 
 class ResolveSettings(Section):
-    """Which names are taken to be one entity."""
+    """Which names are merged into one entity."""
 
     resolve: Literal["exact", "aliases", "model"] = setting(
         "aliases",
-        "Names to join: exact (equal ones), aliases (also acronyms, last names), or model (also similar ones that the"
-        " model says are one)",
+        "Names to merge: exact (equal ones), aliases (also acronyms, last names), or model (also similar ones that the"
+        " model confirms)",
     )
 
 
@@ -164,11 +164,11 @@ class ReportSettings(Section):
     context_tokens: int = setting(8000, "Tokens of context for a report", ge=500)
     min_report_entities: int = setting(3, "Minimum number of entities for a report of its own", ge=1)
     write: bool = setting(True, "Write reports while indexing")
-    strict: bool = setting(False, "Describe each element by a call of its own, as in the GraphRAG paper")
+    strict: bool = setting(False, "Describe each element in a separate call, as in the GraphRAG paper")
 
 
 class StoreSettings(Section):
-    """What an index's folder keeps."""
+    """What the folder of an index contains."""
 
     snapshots: int = setting(5, "Snapshots to keep, the current one included", ge=1)
 
@@ -177,7 +177,7 @@ class GlobalSettings(Section):
     """Answers from the reports of a whole level (GraphRAG §3.1.6)."""
 
     level: Annotated[int, Field(ge=0)] | Literal["auto"] | None = setting(
-        None, "Community level to answer from (0 is the root); auto goes down along relevant reports"
+        None, "Community level to answer from (0 is the root); auto follows relevant reports"
     )
 
 
@@ -186,7 +186,7 @@ class AnswerSettings(Section):
 
     context_tokens: int = setting(
         8000,
-        "Tokens of evidence for an answer, its rows with their numbers; the prompt adds about 300",
+        "Tokens of evidence for an answer, including row numbers; the prompt adds about 300",
         ge=500,
         le=10**9,
     )
@@ -207,11 +207,11 @@ class AutoSettings(Section):
 class SearchSettings(Section):
     """Ranking of chunks."""
 
-    k: int = setting(5, "Number of chunks a search returns; answers fill their window", ge=1)
+    k: int = setting(5, "Number of chunks a search returns; answers fill the context", ge=1)
 
 
 class RerankSettings(Section):
-    """A second look at the best chunks of any ranking (`--rerank`)."""
+    """Reranking of the best chunks of any method (`--rerank`)."""
 
     by: str = setting("none", "Reranker: none, local, local:FOLDER, model, PROVIDER/NAME or a URL")
 
@@ -266,14 +266,14 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 
 
 class ModelSettings(Section):
-    """How language models are asked (only with a `model` other than extractive)."""
+    """How language models are called (only with a `model` other than extractive)."""
 
     tasks: dict[str, str] = setting(
         {}, 'Models by task, e.g. { ExtractGraph = "extractive", WriteReport = "ollama/qwen3" }'
     )
     base_url: str = setting("", "Base URL of an OpenAI-compatible server")
     embedder_base_url: str = setting("", "Base URL for the embedding model")
-    prompts: str = setting("", "Folder of prompts to use instead of ours")
+    prompts: str = setting("", "Folder of prompts to use instead of the built-in ones")
     concurrency: int = setting(25, "Maximum number of concurrent calls", ge=1)
     requests_per_minute: int | None = setting(None, "Maximum calls per minute", ge=1)
     tokens_per_minute: int | None = setting(None, "Maximum tokens per minute", ge=1)
@@ -282,14 +282,14 @@ class ModelSettings(Section):
     temperature: float | None = setting(0.0, "Sampling temperature", ge=0)
     max_tokens: int | None = setting(None, "Maximum tokens of a response", ge=1)
     reasoning_effort: Effort | None = setting(None, "Reasoning effort of a reasoning model")
-    context_window: int = setting(16384, "Context window in tokens that Ollama is asked for", ge=1024)
+    context_window: int = setting(16384, "Context window in tokens to request from Ollama", ge=1024)
     budget: float | None = setting(None, "Maximum US dollars of one run", ge=0)
     budget_tokens: int | None = setting(None, "Maximum tokens of one run", ge=0)
     index_budget: float | None = setting(None, "Maximum US dollars of all runs on the index", ge=0)
     index_budget_tokens: int | None = setting(None, "Maximum tokens of all runs on the index", ge=0)
-    batch: bool = setting(False, "Index by the provider's batch API: half the price, up to 24 hours a stage")
+    batch: bool = setting(False, "Index with the provider's batch API: half price, up to 24 hours a stage")
     trace: str = setting("", "File to which each model call is appended as a line of JSON")
-    trace_texts: bool = setting(False, "Trace prompts and responses, too")
+    trace_texts: bool = setting(False, "Also trace prompts and responses")
 
     @model_validator(mode="after")
     def _addresses_hold_no_password(self) -> ModelSettings:

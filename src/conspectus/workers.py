@@ -259,7 +259,7 @@ class Workers:
         if isinstance(workers, Executor):
             return cls(_cores(), workers)
         if workers is not None and workers < 1:
-            raise UsageError(f"workers is {workers}, and at least 1 has to work")
+            raise UsageError(f"workers must be at least 1, not {workers}")
         return cls(workers or _cores())
 
     @classmethod
@@ -273,7 +273,7 @@ class Workers:
             client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
             raise UsageError(
-                f"no Dask scheduler answers at {address} ({error}); dask scheduler starts one"
+                f"no Dask scheduler answers at {address} ({error}); start one with `dask scheduler`"
             ) from None
         try:
             cls._check(client, address)
@@ -298,7 +298,7 @@ class Workers:
         for worker, version in versions.items():
             if version != own:
                 raise UsageError(
-                    f"the worker {worker} has Conspectus {version}, and this is {own}: install the same"
+                    f"the worker {worker} has Conspectus {version}, and this is {own}: install the same version"
                 )
 
     def __enter__(self) -> Workers:
@@ -386,7 +386,7 @@ class Workers:
         try:
             return future.result()
         except self._lost as error:
-            raise WorkerEnded(f"the cluster gave a shard up ({error}); index again") from error
+            raise WorkerEnded(f"the cluster gave up on a shard ({error}); index again") from error
 
     def _results(
         self, function: Callable[..., R], ahead: deque[_Call], calls: Iterator[_Call], most: int

@@ -1,4 +1,4 @@
-"""BM25 equals what its formula gives, text by text."""
+"""BM25 scores equal those of the formula, computed text by text."""
 
 from __future__ import annotations
 

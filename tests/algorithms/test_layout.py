@@ -1,4 +1,4 @@
-"""Tests of where communities and entities are laid."""
+"""Tests of the layout: positions of communities and entities on the map."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def edges_of(*pairs: tuple[int, int]) -> Edges:
 
 
 def flat(sizes: list[int], *pairs: tuple[int, int], loose: int = 0) -> Layout:
-    """Communities without parts, with so many entities each, and some entities in none."""
+    """Lay out communities without children, with `sizes` entities each, and `loose` entities in no community."""
     ends = np.cumsum([0, *sizes])
     members = {i: range(ends[i], ends[i + 1]) for i in range(len(sizes))}
     return nested_discs([[] for _ in sizes], range(len(sizes)), members, edges_of(*pairs), sum(sizes) + loose)
 
 
 def overlap(discs: np.ndarray[Any, Any]) -> float:
-    """How far the two discs that overlap most do so; negative where they lie apart."""
+    """Return the largest overlap of two discs; negative if no discs overlap."""
     apart = np.hypot(*(discs[:, None, :2] - discs[None, :, :2]).transpose(2, 0, 1))
     depth = discs[:, 2] + discs[:, None, 2] - apart
     np.fill_diagonal(depth, -np.inf)

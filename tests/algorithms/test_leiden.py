@@ -1,4 +1,4 @@
-"""What holds of every hierarchy of communities, and what becomes of graphs that do not divide."""
+"""Properties of every hierarchy of communities, and results for graphs that cannot be divided."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from conspectus.algorithms.leiden import (
 
 
 def divided(source: ArrayLike, target: ArrayLike, weight: ArrayLike, n: int, **options: Any) -> list[Part]:
-    """Return the hierarchy of the graph of some edges."""
+    """Return the hierarchy of communities of a graph given by its edges."""
     return hierarchical_leiden(adjacency(source, target, weight, n), **options)
 
 
@@ -65,7 +65,7 @@ def planted(groups: int, size: int, inside: float, across: float, seed: int) -> 
 
 
 def with_other_edges(earlier: Edges, edges: Edges) -> NDArray[np.bool_]:
-    """Tell which nodes of a graph have other edges than in an earlier one, or some of other weights."""
+    """Return which nodes of a graph have other edges, or edges of other weights, than in an earlier graph."""
     n = max(earlier.n, edges.n)
     one, other = (
         csr_array((g.data, g.indices, g.indptr), shape=(n, n)).toarray()
@@ -238,7 +238,7 @@ def test_planted_groups_are_found_at_level_0(seed: int):
 def test_groups_within_groups_are_found_one_below_the_other():
     cliques = [list(range(8 * k, 8 * k + 8)) for k in range(32)]
     pairs = [pair for clique in cliques for pair in combinations(clique, 2)]
-    for four in range(0, 32, 4):  # every two cliques of a group are tied four times, a group to the next once
+    for four in range(0, 32, 4):  # four edges between two cliques of a group, one edge to the next group
         for a, b in combinations(range(four, four + 4), 2):
             pairs += [(cliques[a][i], cliques[b][i]) for i in range(4)]
         pairs.append((cliques[four][0], cliques[(four + 4) % 32][1]))
@@ -372,7 +372,7 @@ def test_what_a_new_group_of_nodes_does_not_touch_stays_as_it_was():
 def test_what_has_the_edges_that_it_had_is_divided_as_it_was():
     ring = Edges(list(range(40)), [*range(1, 40), 0], [1.0] * 40, 40)
     start = [row.copy() for row in memberships(divided(*ring, resolution=0.05), 40)]
-    start[1] = np.arange(40) % 2  # not what anybody would find: odd and even ones of the whole are apart
+    start[1] = np.arange(40) % 2  # no algorithm would divide the ring into odd and even nodes
     start[0][:] = 0
 
     parts = divided(*ring, resolution=0.05, start=start[:2], changed=np.zeros(40, bool), max_size=39)

@@ -1,4 +1,4 @@
-"""Personalized PageRank against the definition."""
+"""Personalized PageRank equals the solution of its definition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 @st.composite
 def walks(draw: st.DrawFn) -> tuple[Floats, Floats]:
-    """A directed, weighted adjacency, often with nodes that lead nowhere, and where the walker jumps to."""
+    """A directed, weighted adjacency matrix, often with nodes without outgoing edges, and a restart vector."""
     n = draw(st.integers(1, 12))
     weight = st.one_of(st.just(0.0), st.floats(0.1, 10))
     dense = draw(arrays(np.float64, (n, n), elements=weight))

@@ -1,4 +1,4 @@
-"""Products of vectors, and scores made one."""
+"""Products of vectors, and scaling and fusion of scores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_products_are_those_of_all_vectors_block_by_block(kind: type, monkeypatc
 
 
 def some_vectors(number: int, seed: int = 1, size: int = 16) -> np.ndarray:
-    """Return vectors of length 1, crowded around a few of them."""
+    """Return vectors of length 1 that form clusters around 20 random ones."""
     random = np.random.default_rng(seed)
     around = random.standard_normal((20, size))[random.integers(20, size=number)]
     vectors = around + 0.5 * random.standard_normal((number, size))

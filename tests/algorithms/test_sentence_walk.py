@@ -1,4 +1,4 @@
-"""Laws of the walk between sentences and names."""
+"""Properties of the walk over the sentence–entity graph."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_walk_over_many_sentences_reads_those_that_it_reaches_alone_and_finds_
     random, names = np.random.default_rng(2), 20_000
     holds = np.zeros(WHOLE + 1, np.int64)
     holds[:1000] = random.integers(0, 500, 1000)
-    holds[1000:] = random.integers(500, names, WHOLE - 999)  # of which nothing starts
+    holds[1000:] = random.integers(500, names, WHOLE - 999)  # unreachable: no walk starts from these names
     outward = sparse.csr_array((np.ones(len(holds), np.float32), holds, np.arange(len(holds) + 1)))
     inward = outward.T.tocsr()
     pull = random.uniform(0.1, 1.1, len(holds)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Pairs that are alike: the blocked search finds what comparing all with all finds."""
+"""Similar pairs: the blocked search returns the same pairs as comparing all with all."""
 
 from __future__ import annotations
 

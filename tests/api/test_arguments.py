@@ -1,4 +1,4 @@
-"""What a public function says of arguments that it cannot use, and how its results show themselves."""
+"""Error messages of public functions for wrong arguments, and the display of results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from conspectus.models.llm.budget import Budget
 TEXTS = ("Orran Mill was founded by Ada Brook in 1901.", "Tarn Works was founded by Ruben Vale in 1850.")
 INDEX = a_built_index(*TEXTS)
 call: Any = conspectus
-"""The package, so that a checker of types lets wrong arguments pass."""
+"""The package as Any, so that the type checker accepts wrong arguments."""
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_budget_of_money_is_refused_without_a_price_and_said_to_be_idle_for_a_
 
 
 class Column(list[str]):
-    """What pandas calls a Series, as far as it is read here."""
+    """A stand-in for a pandas Series, with the attributes that the package reads."""
 
     ndim = 1
 

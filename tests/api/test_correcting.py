@@ -1,4 +1,4 @@
-"""Corrections of an index: checked when they are made, kept, applied whenever it is made, and taken away again."""
+"""Corrections of an index: validated when they are made, stored, applied to every build, and undone."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def a_corpus(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a small corpus in `corpus` and its index in `index`; not to be changed."""
+    """A folder with a small corpus in `corpus` and its index in `index`; tests do not write to it."""
     folder = tmp_path_factory.mktemp("small")
     api.build(a_corpus(folder / "corpus"), folder / "index")
     return folder
@@ -60,13 +60,13 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def own(small: Path, tmp_path: Path) -> Path:
-    """The same, to be changed."""
+    """A copy of that folder that a test may change."""
     return Path(shutil.copytree(small, tmp_path / "own"))
 
 
 @pytest.fixture(scope="module")
 def before(sample_index: Path) -> Index:
-    """The index of the sample as it is without corrections."""
+    """The index of the sample without corrections."""
     return api.open_index(sample_index)
 
 
@@ -82,7 +82,7 @@ def corrected(before: Index, tmp_path_factory: pytest.TempPathFactory) -> Index:
     return api.open_index(folder)
 
 
-# What becomes of the sample
+# Effects on the sample
 
 
 def test_a_question_about_a_fact_is_answered_by_who_said_it(corrected: Index):
@@ -199,7 +199,7 @@ def test_a_fact_changes_nothing_else(before: Index, tmp_path: Path):
     assert [*after.chunks][:-1] == [*before.chunks]
 
 
-# What becomes of it in time
+# Later builds and updates
 
 
 def test_corrections_are_applied_by_every_run_and_a_run_that_changes_nothing_does_nothing(own: Path):
@@ -301,23 +301,23 @@ def test_an_imported_graph_is_not_corrected(tmp_path: Path):
     (tmp_path / "graph.csv").write_text("head,relation,tail\nAda,owns,Mill\n", encoding="utf-8")
     interchange.import_triples(tmp_path / "graph.csv", tmp_path / "index")
 
-    with pytest.raises(UsageError, match="imported and is taken as it was given"):
+    with pytest.raises(UsageError, match="imported and cannot be corrected here"):
         api.correct(tmp_path / "index", Rename("Ada", "Dame Ada"))
     with pytest.raises(UsageError, match="imported"):
         api.apply_corrections(tmp_path / "index")
 
 
-# What is wrong when it is said
+# Corrections that are refused at once
 
 
 @pytest.mark.parametrize(
     ("correction", "said"),
     [
         (Rename("Ada Brok", "Dame Ada"), "there is no 'Ada Brok' in the graph; did you mean Ada Brook"),
-        (Rename("Ada Brook", "Ruben Vale"), "there is a Ruben Vale already; if both are one, merge them"),
-        (Rename("Ada Brook", "Ada Brook"), "the name is Ada Brook already"),
+        (Rename("Ada Brook", "Ruben Vale"), "there is already an entity Ruben Vale; if both are"),
+        (Rename("Ada Brook", "Ada Brook"), "the name is already Ada Brook"),
         (Merge(("Ada Brook", "ada brook", "the Ada Brook")), "merge takes two names or more"),
-        (Split("Ada Brook", "Ada"), "Ada is no alias of Ada Brook"),
+        (Split("Ada Brook", "Ada"), "Ada is not an alias of Ada Brook"),
         (Split("Ada Brook", "Ada", documents=("*.pdf",)), r"no document is at \*.pdf"),
         (AddFact("Ada Brook", "Zork", "They met."), "there is no 'Zork' in the graph"),
         (AddFact("Ada Brook", "Ruben Vale", " "), "`description` is wrong"),
@@ -335,11 +335,11 @@ def test_what_makes_no_sense_is_added_facts_at_once_and_not_kept(
     ("first", "second", "said"),
     [
         (Delete("Hollin"), Rename("Hollin", "Tuesday"), "there is no 'Hollin'"),
-        (Retype("Tarn", "river"), Retype("Tarn", "river"), "correction 1 says so already"),
+        (Retype("Tarn", "river"), Retype("Tarn", "river"), "correction 1 already says so"),
         (
             Merge(("Ada Brook", "Ruben Vale")),
             Merge(("Ruben Vale", "Ada Brook")),
-            "are one already: Ada Brook",
+            "are already one entity: Ada Brook",
         ),
     ],
 )
@@ -456,7 +456,7 @@ def test_the_number_of_an_undone_correction_is_not_given_again(own: Path):
     assert api.correct(own / "index", Retype("Ada Brook", "place")).number == 2
 
 
-# At once
+# Several at once
 
 
 def test_corrections_that_several_add_at_once_are_all_stored_with_numbers_of_their_own(own: Path):

@@ -1,4 +1,4 @@
-"""What a user prints, or has as the last line of a cell, is short, readable and harmless."""
+"""What `print` and the last line of a notebook cell show is short, readable and harmless."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_parquet_and_csv_have_a_file_for_each_table(tmp_path: Path):
         assert {path.stem for path in folder.iterdir()} >= TABLES
         shown = {
             path for path in folder.iterdir() if not path.name.startswith(".")
-        }  # the mark of our own output aside
+        }  # except the file that marks our output
         assert {path.suffix for path in shown} == {f".{format}"}
         entities = read(folder / f"entities.{format}")
         assert list(entities["title"]) == [entity.name for entity in INDEX.entities]
@@ -51,14 +51,14 @@ def test_a_package_that_is_missing_is_named_with_what_installs_it(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setitem(sys.modules, package, None)  # what marks it as missing
+    monkeypatch.setitem(sys.modules, package, None)  # marks it as missing
     index = conspectus.build(documents=[chunk.text for chunk in INDEX.chunks], folder=tmp_path).index
     with pytest.raises(UsageError, match=f"{package} is not installed: pip install '{re.escape(install)}'"):
         use(index, tmp_path)
 
 
 def test_duckdb_has_a_table_for_each_table(tmp_path: Path):
-    for _ in range(2):  # a second time it is replaced
+    for _ in range(2):  # the second export replaces the first
         path = conspectus.export(INDEX, "duckdb", tmp_path / "index.duckdb")
     with duckdb.connect(str(path)) as database:
         assert {row[0] for row in database.execute("SHOW TABLES").fetchall()} >= TABLES

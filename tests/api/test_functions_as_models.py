@@ -1,4 +1,4 @@
-"""A model is a name, an address, or any function from messages to text; an embedder any function to vectors."""
+"""A model is a name, an address, or a function from messages to text; an embedder may be a function to vectors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUESTION = "What did Ada Byrne do?"
 
 
 class Gateway:
-    """A model of the caller's own; it counts how often it is called, and how often at once."""
+    """A caller's own model that counts its calls and how many of them run at once."""
 
     def __init__(self, mark: str = "") -> None:
         self.mark = mark
@@ -65,7 +65,7 @@ async def vectors(texts: list[str]) -> list[list[float]]:
 
 
 class Performer:
-    """What people write who want tasks and not prompts: `perform` alone."""
+    """A model that takes tasks instead of prompts: it has `perform` only."""
 
     async def perform(self, task: Any) -> Any:
         if isinstance(task, AnswerFromContext):
@@ -156,7 +156,7 @@ def test_an_embedder_may_be_a_function(tmp_path: Path):
 
 def test_an_embedder_that_fails_on_the_way_is_warned_of_with_the_number_of_texts(tmp_path: Path):
     async def failing(texts: list[str]) -> list[list[float]]:
-        if len(texts) > 2:  # not those that it is tried with
+        if len(texts) > 2:  # not the texts of the first, short trial call
             raise OSError("connection lost")
         return await vectors(texts)
 
@@ -429,7 +429,7 @@ def test_a_function_that_counts_its_calls_stays_the_same_model(source: str):
 
 def test_an_index_of_a_function_says_that_this_process_lacks_it(tmp_path: Path):
     index = conspectus.build(documents=TEXTS, folder=tmp_path).index
-    with pytest.raises(UsageError, match="give the function itself"):
+    with pytest.raises(UsageError, match="pass the function itself"):
         conspectus.ask(QUESTION, index, model="python/elsewhere.gateway")
 
 

@@ -1,4 +1,4 @@
-"""A question over a limit that a setting raises is refused; one under it costs in proportion to its length."""
+"""A question above the limit (a setting) is refused; below it, the cost is proportional to the length."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_work_grows_in_proportion_to_the_words_of_a_question(method: str, in
     def ask(n: int) -> None:
         call = next(
             calls
-        )  # other words in each call: what is known of words that were asked before is cached
+        )  # other words in each call, because data about the words of earlier questions is cached
         words = " ".join(f"zorb{call}x{i}alp" for i in range(n))
         conspectus.ask(f"Who rebuilt weir 3 of Quenda3 by {words}?", index, method=method)
 

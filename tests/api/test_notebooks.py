@@ -1,4 +1,4 @@
-"""Every synchronous function works where an event loop runs already, as in each cell of a notebook."""
+"""Every synchronous function works while an event loop is running, as in a notebook cell."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     "preview": lambda folder: conspectus.preview(documents=TEXTS),
     "Conversation.ask": lambda folder: conspectus.Conversation(folder).ask("What is Tarn Works?"),
 }
-"""A call of each of the functions that take an index in a folder, with what they need besides it."""
+"""A call of each function that takes the folder of an index, with its other arguments."""
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -58,9 +58,9 @@ async def test_prompts_are_tuned_inside_a_running_event_loop(tmp_path: Path):
 
 
 def test_no_function_of_the_interface_starts_an_event_loop_of_its_own():
-    """`run_sync` is what works inside a running loop, so the functions not called above use it, too.
+    """`run_sync` works inside a running loop, so functions that no test above calls have to use it, too.
 
-    The server starts loops in threads of its own, which no caller's loop runs in.
+    The server starts its loops in its own threads, where no caller's loop runs.
     """
     package = Path(conspectus.__file__).parent
     starting = [p for p in package.rglob("*.py") if "asyncio.run(" in p.read_text(encoding="utf-8")]
@@ -69,7 +69,7 @@ def test_no_function_of_the_interface_starts_an_event_loop_of_its_own():
 
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
-    """Run the text of a cell in a kernel, and return what it printed; fail where it raised."""
+    """Run the code of a cell in a kernel, and return what it printed; fail if it raised an exception."""
     kernel = KernelManager()
     kernel.start_kernel(cwd=str(tmp_path_factory.mktemp("notebook")))
     client = kernel.client()

@@ -1,4 +1,4 @@
-"""A small corpus, its index and the sample's, and a way to run the command line on them."""
+"""Fixtures: a small corpus, its index, the index of the sample, and functions that run the command line."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture(autouse=True)
 def no_charts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw no charts, which takes longer than all else that a command does; tests/evaluation has them drawn."""
+    """Draw no charts, which takes longer than the rest of a command; tests/evaluation tests them."""
     monkeypatch.setattr("conspectus.evaluation.charts.can_draw", lambda: False)
 
 
@@ -76,7 +76,7 @@ def server() -> Iterator[SimulatedServer]:
 
 @pytest.fixture(scope="session")
 def papers(server: SimulatedServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an index that a simulated model wrote."""
+    """The folder of an index that was built with the simulated model."""
     return api.build(
         documents=documents(),
         folder=tmp_path_factory.mktemp("indexes") / "papers",
@@ -92,11 +92,11 @@ def asked(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command line in an empty folder; `code` is the exit code that is expected."""
+    """A function that runs the command line in an empty folder and expects the exit code `code`."""
     monkeypatch.chdir(tmp_path)
 
     def invoke(*args: object, code: int = 0, input: str | None = None) -> Result:
-        cache._this_process.clear()  # a command is a process of its own for its users
+        cache._this_process.clear()  # for users, each command is a new process
         result = CliRunner().invoke(app, [str(a) for a in args], prog_name="conspectus", input=input)
         assert result.exit_code == code, f"{result.stdout}\n{result.stderr}"
         return result
@@ -106,7 +106,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 @pytest.fixture
 def told(run: Run) -> Callable[..., Any]:
-    """Runs the command line with --json and returns what it prints, read."""
+    """A function that runs the command line with --json and returns the parsed output."""
 
     def invoke(*args: object, code: int = 0) -> Any:
         return json.loads(run(*args, "--json", code=code).stdout)

@@ -1,4 +1,4 @@
-"""`eval ablate`: over real HTTP, without a model, with failures, and from variants that are there."""
+"""`eval ablate`: over real HTTP, without a model, with failures, and with existing variants."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_more_gleaning_finds_more_and_nothing_is_asked_twice(run: Run, told: Tol
         before = dict(server.counts)
         table = told(*options)
         assert server.counts["requests"] == before["requests"]
-        assert before.get("asked again", 0) == 0  # fewer rounds are a part of more
+        assert before.get("asked again", 0) == 0  # runs with more rounds reuse cached replies
 
     rows = {(row["chunk.tokens"], row["extract.max_gleanings"]): row for row in table["rows"]}
     assert list(rows) == [(size, n) for size in ("100", "200") for n in ("0", "1", "2")]

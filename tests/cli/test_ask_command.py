@@ -28,7 +28,7 @@ METHODS = ("global", "local", "mixed", "bm25")
 
 
 def text_of(path: str) -> str:
-    """The text of a document as spans count it: read from its file, with newlines as they are stored."""
+    """Return the text of a document as spans count it: from its file, with newlines as stored in the index."""
     return Path(path).read_text(encoding="utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -121,7 +121,7 @@ def test_a_level_can_be_asked_for(told: Told, sampled: Path, opened: Index):
     ("args", "said"),
     [
         (["Why?", "--level", 40], "and no level 40"),
-        (["Why?", "--method", "local", "--level", 1], "a level goes with the method global"),
+        (["Why?", "--method", "local", "--level", 1], "a level can be used only with the method global"),
         (["Why?", "--method", "globl"], "there is no method 'globl'"),
         ([" "], "the question is empty"),
         ([], "ask one question"),
@@ -144,7 +144,7 @@ def test_a_folder_without_an_index_ends_with_1_and_the_command_that_makes_one(ru
     assert result.stderr == ("error: there is no index in .conspectus; make one: conspectus index FOLDER\n")
 
 
-# What an answer would be made from
+# Contexts without an answer
 
 
 @pytest.mark.parametrize("method", METHODS)

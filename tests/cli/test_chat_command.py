@@ -1,4 +1,4 @@
-"""`conspectus chat`, and conversations that are kept."""
+"""`conspectus chat`, and stored conversations."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_conversation_is_kept_and_gone_on_with_question_by_question(run: Run, 
 )
 def test_what_does_not_go_together_is_refused(run: Run, indexed: Path, more: list[str]):
     result = run("ask", "--index", indexed, "--conversation", "talk.jsonl", *more, code=2)
-    assert "a conversation goes with" in result.stderr
+    assert "--conversation cannot be used with" in result.stderr
 
 
 # At a terminal
@@ -86,7 +86,7 @@ ACQUIRE = (
     "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from conspectus.cli import main; "
     "sys.argv[0] = 'conspectus'; main()"
 )
-"""Makes the terminal the one that Ctrl-C of it interrupts, and runs the command line."""
+"""Code that makes the terminal the process's controlling one, for Ctrl-C, and runs the command line."""
 CTRL_C, CTRL_D = "\x03", "\x04"
 MARKDOWN = (
     "## The *mill*\n\nIt was **bought** by Ada Byrne \x1b]52;c;aGVsbG8=\x07\x1b[31mthen\x1b[0m.\n\n"
@@ -95,7 +95,7 @@ MARKDOWN = (
 
 
 class Typist:
-    """Types at the prompt of a command that runs on a pseudo-terminal of its own."""
+    """Runs a command on its own pseudo-terminal and types at its prompt."""
 
     def __init__(self, cwd: Path, *args: object, columns: int = 60, **environ: str) -> None:
         import fcntl
@@ -118,9 +118,9 @@ class Typist:
         os.write(self._terminal, keys.encode())
 
     def interrupt(self, text: str) -> None:
-        """Type Ctrl-C until a text is shown, and come to a prompt with nothing left to be shown.
+        """Type Ctrl-C until a text is shown, then wait for a prompt after which no more output is pending.
 
-        A Ctrl-C that comes in the instant before a prompt waits for keys goes unnoticed until the next key.
+        A Ctrl-C that arrives just before the prompt waits for keys goes unnoticed until the next key.
         """
         self.type(CTRL_C)
         self.until(text, again=CTRL_C)
@@ -130,15 +130,15 @@ class Typist:
         self.until("\n? ")
 
     def until(self, text: str, again: str = "") -> str:
-        """Return what is shown after what was returned before, up to a text and with it.
+        """Return the output since the last call, up to and including a text.
 
-        Keys may be given to type `again` where nothing is shown for some seconds.
+        again: keys to type whenever nothing is shown for two seconds.
         """
         while text not in self.shown:
             assert self._readable(again), f"{text!r} was not shown: {self.shown!r}"
             try:
                 part = os.read(self._terminal, 1 << 16)
-            except OSError:  # what Linux says at the end
+            except OSError:  # Linux raises this at the end of the output
                 part = b""
             assert part, f"{text!r} was not shown before the end: {self.shown!r}"
             self.shown += part.decode("utf-8", "replace").replace("\r\n", "\n")
@@ -146,7 +146,7 @@ class Typist:
         return before + text
 
     def _readable(self, again: str) -> bool:
-        """Wait up to a minute for something to be shown."""
+        """Wait up to a minute for output; return whether there is any."""
         for _ in range(30):
             if select.select([self._terminal], [], [], 2)[0]:
                 return True
@@ -154,7 +154,7 @@ class Typist:
         return False
 
     def ended(self) -> int:
-        """Return the exit code."""
+        """Wait for the end of the process and return its exit code."""
         code = self.process.wait(60)
         os.close(self._terminal)
         return code

@@ -1,7 +1,7 @@
 """`conspectus eval claims` and `eval grounding`, against a simulated server and without a model.
 
-The server takes every sentence with a name for factual, drops those that open with a pronoun, makes a claim of what
-stands on either side of a `;`, and lets follow what a text has two thirds of the words of.
+The server treats every sentence with a name as factual, drops sentences that begin with a pronoun, makes one claim of
+the text on either side of a `;`, and decides that a text entails a claim if it has two thirds of the claim's words.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def test_known_replies_give_known_claims_and_clusters(folder: Path, told: Told) 
 def test_known_replies_give_known_grounding(folder: Path, told: Told) -> None:
     with SimulatedServer(Behaviour()) as server:
         found = told("eval", "grounding", folder, *using(server))
-        assert server.counts["Entails"] == 2  # the same statement of the same text is asked once
+        assert server.counts["Entails"] == 2  # a statement is checked against the same text only once
 
     shown = {one["condition"]: one for one in found["conditions"]}
     assert shown["C0"]["sentences"] == 4 * QUESTIONS
@@ -114,7 +114,7 @@ def test_failures_are_counted_and_asked_again_by_the_same_command(folder: Path, 
         assert "Failed 2; the same command tries again:" in result.stderr
         run(
             "eval", "grounding", folder, *using(server), "--set", "llm.attempts=1"
-        )  # uncited: nobody is asked
+        )  # without citations, the model is not called
     assert {row.question for row in ClaimCheck.rows_in(folder).rows.values() if row.error} == {"q3"}
 
     with SimulatedServer(Behaviour()) as server:

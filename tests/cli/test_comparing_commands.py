@@ -1,4 +1,4 @@
-"""`eval questions`, `eval answers` and `eval table2`: over real HTTP, without a model, broken off, and killed."""
+"""`eval questions`, `eval answers` and `eval table2`: over real HTTP, without a model, interrupted, and killed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_questions_are_made_from_a_description_and_paid_for_once(run: Run, told:
         made = told("eval", "questions", "--description", ABOUT, "--out", "c", *using(server))["questions"]
         assert server.counts["requests"] == first["requests"] == len(server.bodies)
         assert (first["Personas"], first["UserTasks"]) == (1, 5)
-        assert first["GlobalQuestions"] > 25  # what came twice was asked for again
+        assert first["GlobalQuestions"] > 25  # duplicates were requested again
         assert all(ABOUT in body["messages"][-1]["content"] for body in server.bodies)
 
     assert "125 questions in c/questions.json" in shown
@@ -159,7 +159,7 @@ def test_a_dry_run_tells_the_calls_of_each_condition_and_asks_nothing(
 def test_a_budget_is_checked_before_the_first_call(run: Run, asked: Path, papers: Path):
     with SimulatedServer(Behaviour()) as server:
         options = ("--index", papers, "--conditions", "TS", *using(server), "--budget-tokens", 500)
-        assert "does not reach" in run("eval", "answers", asked, *options, code=1).stderr
+        assert "is not enough" in run("eval", "answers", asked, *options, code=1).stderr
         assert server.counts["requests"] == 0
 
 
@@ -208,7 +208,7 @@ def test_table_2_stands_alone_too(run: Run, told: Told, papers: Path):
     assert "100.0" in run("eval", "table2", "--index", papers).stdout
 
 
-# Broken off
+# Interruptions
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals as Unix has them")
@@ -231,7 +231,7 @@ def test_a_run_that_is_ended_at_any_moment_goes_on_from_there(
         if how == signal.SIGINT:
             assert (process.returncode, "results so far" in said) == (130, True)
         found = told(*options, *using(server))
-        assert server.counts["asked again"] <= 4  # what was under way, at the most
+        assert server.counts["asked again"] <= 4  # at most the requests that were running
 
     assert [one["answers"] for one in found["conditions"]] == [20, 20]
     keys = [(row["condition"], row["question"]) for row in rows(tmp_path / "comparison")]

@@ -70,7 +70,7 @@ def test_init_never_overwrites_unless_told_to(run: Run):
 
     result = run("init", code=2)
 
-    assert "is there already" in result.stderr
+    assert "already exists" in result.stderr
     assert "--force" in result.stderr
     assert Path("conspectus.toml").read_text() == "chunk.tokens = 700\n"
     run("init", "--force")

@@ -1,4 +1,4 @@
-"""Tests of `conspectus correct`, and of what other commands say of corrections."""
+"""Tests of `conspectus correct`, and of what other commands print about corrections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHEN = "This takes effect with the next conspectus index, or at once with conspe
 
 @pytest.fixture
 def own(indexed: Path, tmp_path: Path) -> Path:
-    """The folder of an index of the small corpus that may be changed."""
+    """The folder of a copy of the small corpus's index, which tests may change."""
     return Path(shutil.copytree(indexed, tmp_path / "index"))
 
 
@@ -49,7 +49,7 @@ def test_each_kind_of_correction_is_kept_and_said_back(run: Run, own: Path):
     assert [line.split()[:2] for line in listed.stdout.splitlines()[1:7]] == [
         [str(n), "waiting"] for n in range(1, 7)
     ]
-    assert f"They are kept in {own / 'corrections.toml'}." in listed.stderr
+    assert f"They are saved in {own / 'corrections.toml'}." in listed.stderr
 
     applied = run("correct", "apply", "--index", own)
     assert "Indexed 6 documents" in applied.stdout
@@ -95,7 +95,7 @@ def test_corrections_are_told_to_machines(told: Told, own: Path):
             "error: there is no 'Ada Brok' in the graph; did you mean Ada Brook",
         ),
         (("merge", "Ada Brook"), 2, "error: merge takes two names or more"),
-        (("split", "Ada Brook", "--into", "Ada"), 2, "error: Ada is no alias of"),
+        (("split", "Ada Brook", "--into", "Ada"), 2, "error: Ada is not an alias of"),
         (("undo", "3"), 1, "has no correction 3"),
     ],
 )

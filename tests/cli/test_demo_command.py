@@ -1,4 +1,4 @@
-"""`conspectus demo`: works from what the package holds, asks no model, and every citation can be looked up."""
+"""`conspectus demo`: uses only files of the package, calls no model, and every citation can be looked up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(*arguments: str) -> Result:
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The folder of a demo with the model's index, and all that it printed."""
+    """The folder of a demo with the model's index, and the output of the command."""
     folder = tmp_path_factory.mktemp("demo") / "new"
     result = run("demo", "--dir", str(folder), "--with-model-index")
     assert result.exit_code == 0, result.output

@@ -1,4 +1,4 @@
-"""`conspectus embed`, and vectors in `index`, `ask` and `status`; the embedder is a simulated server's."""
+"""`conspectus embed`, and vectors in `index`, `ask` and `status`, with the embedder of a simulated server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def server() -> Iterator[SimulatedServer]:
 
 @pytest.fixture
 def made(server: SimulatedServer, run: Run, corpus: Path) -> Path:
-    """An index of the small corpus with vectors, in the folder `made`; its server is named by conspectus.toml."""
+    """An index of the small corpus with vectors, in the folder `made`; conspectus.toml names its server."""
     Path("conspectus.toml").write_text(f'[llm]\nembedder_base_url = "{server.url}"\n')
     run("index", corpus, "--index", "made", "--embedder", NAME, "--config", "conspectus.toml")
     return Path("made")
@@ -62,7 +62,7 @@ def test_status_shows_model_dimension_and_what_was_spent(
     assert figures["vectors"]["dimension"] == 24
     assert (
         figures["usage"]["prompt_tokens"] == server.prompt_tokens - 1
-    )  # but for the word that tried the server
+    )  # except the word of the trial request
     (spent,) = figures["spent"]
     assert (spent["task"], spent["calls"], spent["prompt_tokens"]) == ("Embed", 4, server.prompt_tokens)
 
@@ -84,7 +84,7 @@ def test_asking_with_another_embedder_names_the_command_that_makes_its_vectors(m
     other = "openai/text-embedding-3-large"
     told = run("ask", "--index", made, "--method", "vector", "--embedder", other, "Why?", code=2).stderr
 
-    assert f"the index has vectors of {NAME} (24 numbers)" in told
+    assert f"the index has vectors of {NAME} (24 dimensions)" in told
     assert f"conspectus embed --index made --embedder {other}" in told
 
 
@@ -92,7 +92,7 @@ def test_a_server_that_now_gives_other_vectors_is_told(made: Path, run: Run, ser
     server.behaviour = Behaviour(dimension=30)
     told = run("ask", "--index", made, "--method", "vector", "Why?", code=2).stderr
 
-    assert "(24 numbers), the question would have one of 30 numbers" in told
+    assert "(24 dimensions), but the question would have one of 30 numbers" in told
 
 
 def test_an_index_that_stands_is_given_vectors_and_loses_them(
@@ -108,7 +108,7 @@ def test_an_index_that_stands_is_given_vectors_and_loses_them(
     assert given["usage"]["calls"] > 0
     assert again["snapshot"] == given["snapshot"]
     assert server.counts["requests"] == calls
-    assert gone.stdout.startswith("No vectors; conspectus embed makes them.")
+    assert gone.stdout.startswith("No vectors; conspectus embed computes them.")
     run("ask", "--index", indexed, "--method", "vector", "Why?", code=2)
 
 
@@ -134,7 +134,7 @@ def test_a_dry_run_says_what_it_would_cost_and_asks_nothing(
     run("index", corpus, "--index", "one", *more)
 
     assert task["task"] == "Embed"
-    low, high = task["prompt_tokens"]  # what describes entities is known only when there is a graph
+    low, high = task["prompt_tokens"]  # descriptions of entities exist only once there is a graph
     assert low <= server.prompt_tokens - 1 <= high  # as above
     assert task["cost"][0] == pytest.approx(task["prompt_tokens"][0] * 20 / 1e6, rel=0.01)
     shown = run("embed", "--index", "one", "--dry-run", *more).stdout
@@ -158,7 +158,7 @@ def test_a_server_that_fails_on_the_way_leaves_an_index_without_vectors_and_a_fa
     failed = run("index", corpus, "--index", "half", *more, code=3).stderr
 
     assert re.search(r"None of \d+ texts has a vector", failed)
-    assert f"conspectus embed --index half --embedder {NAME} makes them" in failed
+    assert f"conspectus embed --index half --embedder {NAME} computes them" in failed
     assert told("status", "--index", "half")["vectors"] is None
     server.behaviour = Behaviour()
     assert told("embed", "--index", "half", *more)["vectors"]["chunks"] == 6
@@ -176,7 +176,7 @@ def test_an_update_that_is_to_make_no_vectors_says_that_they_are_gone(
     (more / "epilogue.txt").unlink()
     told = run("index", more, "--index", made, "--embedder", "none")
 
-    assert f"The index before had vectors of {NAME}" in told.stderr
+    assert f"The previous index had vectors of {NAME}" in told.stderr
     assert json.loads((made / "manifest.json").read_text())["settings"]["vectors"]["embedder"] == "none"
 
 

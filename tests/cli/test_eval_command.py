@@ -1,4 +1,4 @@
-"""`conspectus eval retrieval`, and the models that eval commands use where none is named."""
+"""`conspectus eval retrieval`, and the models that eval commands use if none is named."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_table_shows_intervals_and_differences_to_the_first_method(folder: P
 
 @pytest.fixture
 def failing(folder: Path) -> Iterator[list[str]]:
-    """Arguments by which the server fails on one of two questions, and on nothing else."""
+    """Arguments with which the server fails on one of two questions, and on nothing else."""
     (folder / "queries.jsonl").write_text(
         '{"_id": "q", "text": "Who swarms?"}\n{"_id": "r", "text": "Who grazes in Kell?"}'
     )
@@ -70,7 +70,7 @@ def test_questions_that_failed_are_named_and_their_method_is_not_compared(failin
 
     assert result.exit_code == 3
     assert "ircot, question r" in result.stderr
-    assert "bm25: nothing was asked" in result.stderr
+    assert "bm25: the model was not called" in result.stderr
     assert "over bm25" not in result.stdout
     shown = CliRunner().invoke(app, [*arguments, "--json", "--quiet"], catch_exceptions=False)
     assert list(json.loads(shown.stdout)["ircot"]["failures"]) == ["r"]

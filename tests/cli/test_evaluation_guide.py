@@ -1,4 +1,4 @@
-"""The commands of docs/evaluation.md, run as they stand there, against a simulated server and without a model."""
+"""The commands of docs/evaluation.md, run verbatim, against a simulated server and without a model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL = {
     "eval ablate window": " --set answer.context_tokens=500,1000 --conditions C0",
     "eval ablate communities": " --seeds 1",
 }
-"""What is added to a command so that the test is short."""
+"""Options that are added to a command to keep the test short."""
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the guide's commands are for a Unix shell")
 
@@ -47,7 +47,7 @@ def small(commands: str) -> str:
 
 
 def shell(commands: str, folder: Path, **environment: str) -> str:
-    """Run commands as a shell does and return what they print; any that ends with another code than 0 fails."""
+    """Run commands as a shell does, check that each exits with 0, and return their output."""
     program = f'conspectus() {{ "{sys.executable}" -m conspectus "$@"; }}\n'
     ended = subprocess.run(
         ["bash", "-e", "-c", program + commands],

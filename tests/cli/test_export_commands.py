@@ -66,7 +66,7 @@ def test_a_map_of_another_kind_is_refused(run: Run, indexed: Path):
 
 
 def test_check_finds_our_index_whole_and_as_graphrag_reads_it(run: Run, told: Told, indexed: Path):
-    assert "as GraphRAG 3.x reads them" in run("check", "--index", indexed).stdout
+    assert "match the schema of GraphRAG 3.x" in run("check", "--index", indexed).stdout
     assert told("check", "--index", indexed) == {"mismatches": []}
 
 
@@ -81,7 +81,7 @@ def test_what_was_exported_for_graphrag_is_imported_and_answers(run: Run, told: 
     assert said["rows"]["reports"] == len(before.reports)
     shown = run("status", "--index", "imported").stdout
     assert "Imported" in shown
-    assert "No language model was asked" not in shown  # which nobody knows of another tool's index
+    assert "No language model was asked" not in shown  # unknown for an index of another tool
     answer = told("ask", "Who bought the Orran Mill?", "--index", "imported", "--method", "local")
     assert "Ada Brook bought the Orran Mill" in answer["answer"]
 

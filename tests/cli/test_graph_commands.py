@@ -24,7 +24,7 @@ def test_a_graph_is_imported_asked_and_measured(tmp_path: Path):
         app, ["eval", "qa", str(asked), "--index", folder, "--methods", "tog,tog1", *answers]
     )
 
-    assert imported.exit_code == 3  # a line of the file is no triple
+    assert imported.exit_code == 3  # one line of the file is not a triple
     assert "2 triples, 3 entities, 2 relationships" in imported.output
     assert measured.exit_code == 0, measured.output
     assert json.loads(measured.stdout)["tog"]["Hits@1"] == 1

@@ -1,4 +1,4 @@
-"""Help: every command says what it does, shows an example that works, and explains all of its options."""
+"""Help: every command says what it does, has an example that works, and explains all of its options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PRIVATE = re.compile(
     r"\breplies are kept\b|\bwhat is (?:said|told|claimed)\b|\bP[12]\b|\banother one\b|\bmade? anew\b|<str|<int|list\[",
     re.IGNORECASE,
 )
-"""Words of an older vocabulary, which nobody who knows the field would understand; and types of Python."""
+"""Words of an old private vocabulary that readers would not understand, and names of Python types."""
 
 
 def commands(command: Any = ROOT, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

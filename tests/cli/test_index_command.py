@@ -27,7 +27,7 @@ Told = Callable[..., Any]
 
 @pytest.fixture
 def messy(corpus: Path, tmp_path: Path) -> Path:
-    """The corpus, with a file that cannot be read and one that is not of a kind that is."""
+    """The corpus, with a file that cannot be parsed and one of an unsupported format."""
     folder = tmp_path / "messy"
     shutil.copytree(corpus, folder)
     (folder / "picture.png").write_bytes(b"\x89PNG")
@@ -259,7 +259,7 @@ def test_an_interrupted_run_says_what_stands(run: Run, corpus: Path, monkeypatch
     assert run("index", corpus, code=130).stderr == "interrupted: no index was written\n"
     said = run("index", corpus, "--index", "kept", code=130).stderr
 
-    assert said == f"interrupted: the index in kept is what it was, snapshot {before}\n"
+    assert said == f"interrupted: the index in kept is unchanged, snapshot {before}\n"
 
 
 @pytest.mark.parametrize("at", ["/dev/null/x", "a.txt", "/proc/foo"])
@@ -301,7 +301,7 @@ def test_an_interrupt_that_came_after_the_commit_does_not_claim_otherwise(
     said = run("index", corpus, code=130).stderr
 
     stands = api.open_index(".conspectus").snapshot
-    assert said == f"interrupted: it was done already, and the new snapshot {stands} stands\n"
+    assert said == f"interrupted: the build had already finished, with snapshot {stands}\n"
 
 
 def test_what_was_left_out_is_told_in_one_line_by_json_and_by_status(run: Run, tmp_path: Path):
@@ -354,7 +354,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z]{3,}")
 
 
 def test_only_the_command_line_names_options():
-    commands = {"report.py", "ablation.py", "exporting.py"}  # whole commands to be copied
+    commands = {"report.py", "ablation.py", "exporting.py"}  # files that contain complete commands
     for source in Path(conspectus.__file__).parent.rglob("*.py"):
         if {"cli", "server"} & set(
             source.parts

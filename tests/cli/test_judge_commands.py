@@ -1,4 +1,4 @@
-"""`conspectus eval judge` and `eval stats`, against a simulated server whose judge counts different words."""
+"""`conspectus eval judge` and `eval stats`; the judge of the simulated server counts distinct words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conspectus.evaluation.comparison import ConditionAnswer, Question, answers_
 
 QUESTIONS = 12
 WORDS = {"C0": [9] * 12, "TS": [12] * 10 + [6] * 2, "SS": [3] * 12}
-"""Different words in the answer of each condition to each question: TS beats C0 on ten of twelve, SS loses always."""
+"""Distinct words in each answer, by condition and question: TS beats C0 on ten of twelve, SS always loses."""
 ALL = 3 * 4 * 5 * QUESTIONS
 ONCE = ("--replicates", 1)
 
@@ -77,7 +77,7 @@ def test_what_failed_is_told_and_asked_again_by_the_same_command(
     more = ("--criteria", "diversity", "--set", "llm.attempts=1")
     with SimulatedServer(Behaviour(never=("What of matter 3?",))) as server:
         result = run("eval", "judge", folder, *asking(server, *more), code=3)
-        assert "15 failed, which the same command asks again" in result.stderr
+        assert "15 failed; the same command tries them again" in result.stderr
     with SimulatedServer(Behaviour()) as server:
         result = run("eval", "judge", folder, *asking(server, *more))
         assert server.counts["Judge"] == 15
@@ -110,7 +110,7 @@ def test_a_budget_that_is_too_small_stops_it_before_the_first_judgement(
 ) -> None:
     with SimulatedServer(Behaviour()) as server:
         result = run("eval", "judge", folder, *asking(server, *ONCE, "--budget-tokens", 20_000), code=1)
-        assert "does not reach" in result.stderr
+        assert "is not enough" in result.stderr
         assert server.counts["requests"] == 0
 
 

@@ -1,4 +1,4 @@
-"""A key shows in no file, output, log, trace or exception of any command, whatever the server does with it."""
+"""No file, output, log, trace or exception of any command contains the API key, whatever the server does with it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from conspectus.cli.app import app
 
 KEY = "canary7f3a9c51e2d84b60"
-"""It looks like no key of any service, so that only who knows it can take it out."""
+"""Unlike the key of any service, so that only code that knows this key can redact it."""
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "demo": (),
@@ -33,7 +33,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "entity": ("Ada Byrne",),
     "path": ("Ada Byrne", "Bo Quill"),
     "map": ("--out", "map.html"),
-    "serve": ("--help",),  # it does not end
+    "serve": ("--help",),  # the command itself would not end
     "mcp": ("--help",),
     "export": ("json", "--out", "out.json"),
     "correct merge": ("Ada Byrne", "Bo Quill"),
@@ -76,7 +76,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 
 def echoing(messages: Any, schema: Any = None, name: str = "") -> str:
-    """Answer as the simulated server does, and put the key wherever a name stands."""
+    """Reply as the simulated server does, with the key after each of two names."""
     reply = simulated_replies.reply_to(messages, schema, name)
     return reply.replace("Ada Byrne", f"Ada Byrne {KEY}").replace("Bo Quill", f"Bo Quill {KEY[:9]}{KEY}")
 
@@ -86,7 +86,7 @@ def failing(messages: Any, schema: Any = None, name: str = "") -> str:
 
 
 def failing_in_batches(messages: Any, schema: Any = None, name: str = "") -> str:
-    """Answer the first call, which is one of its own, and fail with the key afterwards."""
+    """Answer the first call, which is a direct one, and fail with the key in the message afterwards."""
     if simulated_replies.task_of(messages) == "ExtractGraph" and "p00" in str(messages):
         return simulated_replies.reply_to(messages, schema, name)
     return failing(messages, schema, name)
@@ -107,7 +107,7 @@ SERVERS: dict[str, tuple[Behaviour, Any]] = {
 
 
 def contents(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield all that is in files of a folder: of tables and databases their rows, of others their bytes."""
+    """Yield the contents of all files of a folder, as text; of tables and databases, the rows as well."""
     for path in folder.rglob("*"):
         if not path.is_file():
             continue
@@ -124,7 +124,7 @@ def test_the_table_of_arguments_has_every_command():
 
 
 SHORT = ("echoes it", "fails")
-"""Servers of which every run of the tests has the commands; the others take 15 s each."""
+"""Servers that every test run uses; the others take 15 s each and are in the long run only."""
 
 
 @pytest.mark.parametrize(
@@ -154,14 +154,14 @@ def test_no_command_shows_the_key(kind: str, tmp_path: Path, monkeypatch: pytest
             flags += [part for value in used for part in ("--set", value)] if "--set" in options else []
             flags += ["--yes"] if "--yes" in options else []
             flags += ["--log", "run.log"]
-            monkeypatch.setenv("CONSPECTUS_API_KEY", KEY)  # which `demo` takes away
+            monkeypatch.setenv("CONSPECTUS_API_KEY", KEY)  # again for each command: `demo` removes it
             result = CliRunner().invoke(
                 app, [*path, *ARGUMENTS[name], *flags], prog_name="conspectus", input="Who is Ada Byrne?\n"
             )
             error = result.exception
             assert error is None or isinstance(error, SystemExit), f"{name}: {error!r}"
             assert KEY not in result.stdout + result.stderr, name
-            while error is not None:  # what a crash report would have
+            while error is not None:  # what a crash report would contain
                 assert KEY not in "".join(traceback.format_exception(error)) + repr(vars(error)), name
                 error = error.__cause__ or error.__context__
         assert server.counts["requests"] >= 8
@@ -195,7 +195,7 @@ def test_no_batch_shows_the_key_while_it_is_open_or_afterwards(
     shown: list[Path] = []
 
     class Watching(SimulatedServer):
-        """Looks at what is stored of batches when it is asked to make one, or for the state of one."""
+        """Checks the stored state of batches at each request to create or look up a batch."""
 
         def _look(self) -> None:
             stored = list(contents(tmp_path / "new/batches"))

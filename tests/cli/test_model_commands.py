@@ -1,4 +1,4 @@
-"""The command line with a language model, over real HTTP: options, exit codes, and the commands of models."""
+"""The command line with a language model, over real HTTP: options, exit codes, and `models` commands."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_dry_run_sums_what_is_asked_and_what_is_written_and_says_what_is_free(
     shown = re.sub(
         r"^(describe.*?relationships)(.*)\n(\(simulated\))$", r"\1 \3\2", shown, flags=re.MULTILINE
     )
-    lines = shown.partition("(model) ")[2].splitlines()[1:]  # the head may be wrapped, and so may a task
+    lines = shown.partition("(model) ")[2].splitlines()[1:]  # the header and task names may be wrapped
     rows = [re.split(r"\s{2,}", line) for line in lines if line]
     assert {row[0]: row[-1] == "unknown" for row in rows[:-1]} == {
         "extract entities (simulated)": False,
@@ -129,7 +129,7 @@ def test_a_larger_budget_goes_on_where_a_smaller_one_stopped_and_asks_for_nothin
             before = server.prompt_tokens + server.completion_tokens
             stopped = run("index", papers, "--quiet", "--budget-tokens", budget, *using(server), code=1)
             assert f"of {budget:,} tokens" in stopped.stderr
-            assert "the same command goes on" in stopped.stderr
+            assert "the same command continues" in stopped.stderr
             assert 0 < server.prompt_tokens + server.completion_tokens - before <= budget
         run("index", papers, "--budget-tokens", 10**6, *using(server))
         assert server.counts["asked again"] == 0
@@ -178,7 +178,7 @@ def test_a_key_shows_nowhere(run: Run, papers: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("CONSPECTUS_API_KEY", "hollin-4711/xyz=")
     kept = ("--trace", "calls.jsonl", "--set", "llm.trace_texts=true", "--log", "run.log")
     said = run("config").stdout
-    with SimulatedServer(Behaviour(key="another")) as server:  # its refusal repeats the key
+    with SimulatedServer(Behaviour(key="another")) as server:  # the error message repeats the key
         said += run("index", papers, *kept, *using(server), code=1).stderr
         said += run("models", "check", *using(server), code=3).stdout
     assert "does not accept the key in CONSPECTUS_API_KEY" in said
@@ -203,7 +203,7 @@ def test_failures_end_with_code_3_and_the_next_run_mends_them(run: Run, papers: 
 @pytest.mark.parametrize(
     ("behaviour", "says"),
     [
-        (Behaviour(key="other"), "wants a key: set CONSPECTUS_API_KEY"),
+        (Behaviour(key="other"), "requires a key: set CONSPECTUS_API_KEY"),
         (Behaviour(models=("m",)), "has no model"),
     ],
 )
@@ -262,7 +262,7 @@ def test_a_dry_run_says_what_its_figures_stand_on_and_a_sample_narrows_them(
     sampled = run("index", papers, *cut, "--dry-run", "--sample", 12, *using(server))
     assert "responses on 12 chunks" in sampled.stderr
     run("index", papers, *cut, *using(server))
-    assert "It asks for nothing" in run("index", papers, *cut, "--dry-run", *using(server)).stdout
+    assert "No calls are needed" in run("index", papers, *cut, "--dry-run", *using(server)).stdout
     assert "--sample goes with --dry-run" in run("index", papers, "--sample", 3, code=2).stderr
 
 

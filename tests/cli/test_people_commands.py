@@ -1,4 +1,4 @@
-"""`eval people` and `eval report`: from blinded pairs to agreement, and a page of all of it."""
+"""`eval people` and `eval report`: from blinded pairs to agreement, and the report page."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_report_says_what_is_missing(run: Run, told: Told, study: Path):
     shown = run("eval", "report", "study")
 
     assert "study/report.html" in shown.stdout
-    assert "Not there, and said so in the report:" in shown.stderr
+    assert "Missing, as the report says:" in shown.stderr
     assert "No answers were judged." in told("eval", "report", "study")["missing"]
     assert run("eval", "report", "study", "--quiet").stderr == ""
 

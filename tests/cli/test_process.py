@@ -1,4 +1,4 @@
-"""Tests of the command as a process: start-up, exit codes, pipes, interrupts, logs, unforeseen errors."""
+"""Tests of the command as a process: start-up, exit codes, pipes, interrupts, logs, unexpected errors."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def command(*args: object, cwd: Path, **environ: str) -> Process:
 
 
 MODULES = 250
-"""Modules that the help may import, the interpreter's own and those of its start included; `benchmarks/startup.py` has
-the time that it takes.
+"""Modules that `--help` may import, including those that the interpreter loads at start; `benchmarks/startup.py`
+measures the time.
 """
 
 
@@ -185,7 +185,7 @@ def test_an_interrupt_ends_at_once_and_leaves_the_index_that_was_there(
 
     assert done.returncode == 130
     assert done.stdout == ""
-    assert done.stderr == f"interrupted: the index in kept is what it was, snapshot {before}\n"
+    assert done.stderr == f"interrupted: the index in kept is unchanged, snapshot {before}\n"
     assert api.open_index(tmp_path / "kept").snapshot == before
 
 
@@ -322,7 +322,7 @@ def test_an_interrupted_run_says_how_many_replies_are_cached_and_the_next_goes_o
         assert f"{cached:,} replies" in done.stderr
         assert done.stderr.count("\n") == 1
         assert command("index", texts, *using(server), cwd=tmp_path).returncode == 0
-        assert server.counts["asked again"] < cached  # no more than was under way
+        assert server.counts["asked again"] < cached  # at most the requests that were running
 
 
 @unix
@@ -350,7 +350,7 @@ def on_a_terminal(cwd: Path, *args: str) -> str:
     while True:
         try:
             part = os.read(terminal, 1 << 16)
-        except OSError:  # what Linux says at the end
+        except OSError:  # Linux raises this at the end of the output
             part = b""
         if not part:
             break
@@ -360,7 +360,7 @@ def on_a_terminal(cwd: Path, *args: str) -> str:
     return shown.decode("utf-8", "replace")
 
 
-# Logs, and what nobody foresaw
+# Logs, and unexpected errors
 
 
 def test_a_log_tells_the_command_the_settings_and_the_stages(tmp_path: Path, corpus: Path):
@@ -393,7 +393,7 @@ def test_a_log_that_cannot_be_written_is_a_mistake_of_usage(run: Run):
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index that cannot be opened, for a reason that nobody foresaw."""
+    """An index that fails to open with an unexpected error."""
 
     def explode(_: object) -> None:
         raise RuntimeError("the sky fell")
@@ -491,5 +491,5 @@ def test_signals_are_python_s_own_again_where_the_command_line_is_only_imported(
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import conspectus.cli; "
         "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
-    )  # in a process of its own, for a shell may have this one ignore the signal
+    )  # a separate process, because this one may ignore the signal
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"

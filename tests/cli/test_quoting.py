@@ -1,4 +1,4 @@
-"""What of a long source is shown for a statement."""
+"""Which part of a long source is shown for a statement."""
 
 from __future__ import annotations
 

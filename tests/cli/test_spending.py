@@ -1,4 +1,4 @@
-"""What is asked and said about money: before a run, on the way, and at its end."""
+"""Questions and messages about cost: before a run, during it, and at its end."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_without_a_terminal_a_line_says_every_while_how_far_it_is_and_what_is_sp
 
 
 def test_no_count_is_shown_of_more_than_there_is(monkeypatch: pytest.MonkeyPatch):
-    """Descriptions come to their end while reports are written."""
+    """The last descriptions end while reports are already being written."""
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     with Bars(quiet=False) as bars, shown(True) as line:
@@ -193,7 +193,7 @@ def test_what_wrote_nothing_leaves_nothing_behind(run: Run, server: SimulatedSer
     run(
         "index", papers, "--model", "m", "--base-url", "http://127.0.0.1:9", "--set", "llm.attempts=1", code=1
     )
-    run("index", papers, *asking(server), *DEAR, code=2)  # nobody is there to agree
+    run("index", papers, *asking(server), *DEAR, code=2)  # no terminal, so nobody can agree
 
     assert not Path(".conspectus").exists()
 
@@ -236,8 +236,8 @@ def test_a_budget_below_the_least_estimate_is_said_before_anything_is_asked(
     for free_or_dear in ((), DEAR):
         for budget in ("--budget-tokens", "--index-budget-tokens"):
             refused = run("index", papers, *asking(server), *free_or_dear, budget, 100, code=1)
-            assert "The least" in refused.stderr
-    assert "The least" not in run("index", papers, *asking(server), *DEAR, "--budget-tokens", 10**7).stderr
+            assert "This will take at least" in refused.stderr
+    assert "at least" not in run("index", papers, *asking(server), *DEAR, "--budget-tokens", 10**7).stderr
 
 
 def test_the_history_says_what_each_snapshot_cost(run: Run, server: SimulatedServer, papers: Path):

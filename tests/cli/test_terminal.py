@@ -1,4 +1,4 @@
-"""What commands show on a real pseudo-terminal, and that nothing in documents or replies controls it."""
+"""Output of commands on a real pseudo-terminal, which no text of documents or replies can control."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ QUESTION = "Who is Ada Brook?"
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an index of documents whose texts, titles and file names try to control a terminal."""
+    """The folder of an index of documents whose texts, titles and file names contain control sequences."""
     folder = tmp_path_factory.mktemp("hostile")
     text = (
         "Ada Brook bought the Orran Mill in 1901 from Ruben Vale. Ada Brook and Ruben Vale met "
@@ -54,7 +54,7 @@ Shown = Callable[..., str]
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
-    """Runs a command with its output on a pseudo-terminal, and returns all that is written to that."""
+    """A function that runs a command on a pseudo-terminal and returns all of its output."""
     import fcntl
     import pty
     import struct
@@ -69,7 +69,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
             while True:
                 try:
                     part = os.read(ours, 1 << 16)
-                except OSError:  # what Linux says at the end
+                except OSError:  # Linux raises this at the end of the output
                     return
                 if not part:
                     return
@@ -257,7 +257,7 @@ def test_a_table_that_is_too_wide_has_its_head_in_lines_then_becomes_lists(
     assert STYLE.sub("", narrow.getvalue()) == "Extract\n" + "  Tokens: 1,000,000\n" * 7
 
 
-# Markdown, whole and as it is written
+# Markdown: complete, and while it is streamed
 
 ANSWER = f"""# The *settlement*
 

@@ -1,4 +1,4 @@
-"""Tests of what `conspectus index` says of an index that stands, and of `status --history` and `rollback`."""
+"""Tests of the output of `conspectus index` for an existing index, of `status --history` and of `rollback`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Told = Callable[..., Any]
 
 @pytest.fixture
 def changing(corpus: Path, run: Run, tmp_path: Path) -> Path:
-    """A copy of the corpus that is indexed in `.conspectus`, to be changed."""
+    """A copy of the corpus, indexed in `.conspectus`, that tests may change."""
     shutil.copytree(corpus, tmp_path / "papers")
     run("index", "papers")
     return tmp_path / "papers"
@@ -52,12 +52,10 @@ def test_an_update_says_what_changed(changing: Path, run: Run, told: Told):
 
 def test_other_settings_say_why_all_is_made_anew(changing: Path, run: Run, told: Told):
     assert (
-        "All was made anew: chunk.tokens was 600 and is 300."
+        "Rebuilt from scratch: chunk.tokens was 600 and is now 300."
         in run("index", "papers", "--chunk-tokens", 300).stdout
     )
-    assert told("index", "papers", "--fresh", "--chunk-tokens", 300)["rebuild_reasons"] == [
-        "it was asked for"
-    ]
+    assert told("index", "papers", "--fresh", "--chunk-tokens", 300)["rebuild_reasons"] == ["as requested"]
 
 
 def test_a_preview_says_what_would_be_done_again_and_does_nothing(changing: Path, run: Run, told: Told):
@@ -77,7 +75,7 @@ def test_a_preview_says_what_would_be_done_again_and_does_nothing(changing: Path
 
 def test_a_preview_says_why_all_would_be_made_anew(changing: Path, run: Run):
     assert (
-        "All would be made anew: it was asked for." in run("index", "papers", "--dry-run", "--fresh").stdout
+        "Would rebuild from scratch: as requested." in run("index", "papers", "--dry-run", "--fresh").stdout
     )
 
 
@@ -113,7 +111,7 @@ def test_rolling_back_returns_to_the_snapshot_before_and_forward_by_its_id(
     assert f"conspectus rollback {second}" in result.stderr
     assert any("school.txt" in d.path for d in api.open_index(".conspectus").documents)
     assert told("rollback", second[:7]) == {"index": ".conspectus", "snapshot": second, "was": first}
-    assert "is the current one already" in run("rollback", second).stdout
+    assert "is already the current one" in run("rollback", second).stdout
 
 
 def test_after_rolling_back_the_same_sources_are_indexed_as_an_update(changing: Path, run: Run):
@@ -127,8 +125,8 @@ def test_after_rolling_back_the_same_sources_are_indexed_as_an_update(changing: 
 
 
 def test_what_cannot_be_rolled_back_is_one_line(changing: Path, run: Run):
-    assert "keeps no snapshot before the current one" in run("rollback", code=1).stderr
-    assert "keeps no snapshot whose id begins with 'abc'" in run("rollback", "abc", code=1).stderr
+    assert "has no snapshot before the current one" in run("rollback", code=1).stderr
+    assert "has no snapshot whose id begins with 'abc'" in run("rollback", "abc", code=1).stderr
     assert "there is no index in nowhere" in run("rollback", "--index", "nowhere", code=1).stderr
     assert not Path("nowhere").exists()
 
@@ -139,7 +137,7 @@ def test_as_many_snapshots_are_kept_as_are_asked_for(changing: Path, run: Run, t
         run("index", "papers", "--set", "store.snapshots=3")
 
     assert len(told("status", "--history")["snapshots"]) == 3
-    run("index", "papers", "--set", "store.snapshots=1")  # also where nothing changed
+    run("index", "papers", "--set", "store.snapshots=1")  # even if nothing changed
     assert len(told("status", "--history")["snapshots"]) == 1
     assert api.open_index(".conspectus").documents
 

@@ -1,4 +1,4 @@
-"""`conspectus index --no-reports`: reports are written when a question needs them."""
+"""`conspectus index --no-reports`: reports are written on demand."""
 
 from __future__ import annotations
 

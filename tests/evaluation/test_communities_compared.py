@@ -1,4 +1,4 @@
-"""Leiden against Louvain: what is counted of what a method returns."""
+"""Leiden compared with Louvain: statistics of the partitions that each returns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_leiden_finds_cliques_that_hang_together():
 def test_communities_that_do_not_hang_together_are_counted_and_parted():
     graph = adjacency([0, 2, 4], [1, 3, 5], [1.0] * 3, 6)
 
-    figures = partition_figures(graph, np.array([0, 0, 1, 1, 0, 0]))  # 0, 1 and 4, 5 are no neighbours
+    figures = partition_figures(graph, np.array([0, 0, 1, 1, 0, 0]))  # 0, 1 and 4, 5 are not connected
 
     assert figures["connected_%"] == 50
     assert (figures["communities"], figures["largest"], figures["singletons"]) == (3, 2, 0)

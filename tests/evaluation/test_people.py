@@ -1,4 +1,4 @@
-"""People as judges: blinded pairs, what they send back, and how far they agree."""
+"""People as judges: blinded pairs, the tables that raters return, and their agreement."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Item(NamedTuple):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Six questions, answered by three conditions; two of them the same way to the last."""
+    """Six questions, answered by three conditions; two conditions answer the last question identically."""
     target = tmp_path / "study"
     questions = [Question(f"q{n}", f"What happened in {1900 + n}?") for n in range(6)]
     write_list(questions, target)
@@ -88,7 +88,7 @@ def shown(made: Exported) -> list[dict[str, str]]:
 
 
 def pairs_of(folder: Path, made: Exported) -> dict[str, Item]:
-    """Return the question and the conditions of each pair of an export by its id, in the order in which it is shown."""
+    """Return the question and the conditions, in the order shown, of each exported pair by its id."""
     pairs = pairs_by_id(study_in(folder))
     items: dict[str, Item] = {}
     for row in shown(made):
@@ -98,7 +98,7 @@ def pairs_of(folder: Path, made: Exported) -> dict[str, Item]:
 
 
 def rated(folder: Path, rater: str, choose: Any, **more: Any) -> Path:
-    """Write what a rater sends back: `choose` says which condition is better (None: a tie) of a pair by a criterion."""
+    """Write a rater's table: `choose` returns the better condition of a pair by a criterion (None: a tie)."""
     made = exported(folder, **more)
     items = pairs_of(folder, made)
     rows: list[list[str]] = [["item", "criterion", "rater", "choice", "comment"]]
@@ -180,11 +180,11 @@ def test_cells_that_a_spreadsheet_would_take_for_formulas_are_harmless(tmp_path:
     assert {row["answer_1"], row["answer_2"]} == {"'=1+1", "'- a list"}
 
 
-# What raters send back
+# Tables that raters return
 
 
 def judge(folder: Path, winner: Any, criteria: Any = None, replicates: int = 3) -> None:
-    """Have every pair judged: `winner` of (first, second, criterion, question, replicate) is 0, 1 or 2."""
+    """Judge every pair: `winner(first, second, criterion, question, replicate)` returns 0, 1 or 2."""
     chosen = criteria or [Criterion("depth", "How deep?")]
     save_criteria(chosen, folder)
     planned = plan(study_in(folder), chosen, replicates=replicates)
@@ -211,7 +211,7 @@ def test_ratings_are_unblinded_by_the_key_and_kept(folder: Path):
     kept = list(ratings_in(folder).rows.values())
     assert counts == {"ada": len(kept)} == {"ada": 68}
     assert all((row.first, row.second)[row.winner - 1] == better((row.first, row.second)) for row in kept)
-    assert evaluation.rater_agreement(folder) == []  # there is nobody to agree with
+    assert evaluation.rater_agreement(folder) == []  # a single rater has no agreement
     evaluation.import_ratings(folder, [rated(folder, "ada", lambda *_: None)])
     assert {row.winner for row in ratings_in(folder).rows.values()} == {0}
 
@@ -266,7 +266,7 @@ def test_ratings_of_answers_that_changed_since_they_were_exported_are_refused(fo
     file = rated(folder, "ada", better)
     answers_in(folder).add(ConditionAnswer("C0", "q0", "Something else."))
 
-    with pytest.raises(UsageError, match="export them once more"):
+    with pytest.raises(UsageError, match="export them again"):
         evaluation.import_ratings(folder, [file])
 
 
@@ -313,7 +313,7 @@ def test_a_majority_of_replicates_is_the_judges_label(folder: Path):
     (row,) = evaluation.rater_agreement(folder)
 
     assert row.agree == 100.0
-    assert row.kappa is None  # both always say the same
+    assert row.kappa is None  # both raters always choose the same
 
 
 def test_raters_are_compared_with_each_other_and_three_of_them_together():
@@ -378,7 +378,7 @@ def test_the_page_reaches_for_nothing_outside_itself(folder: Path):
 
 
 def in_browser(text: str, tmp_path: Path, acts: str = "") -> str:
-    """Open a page in the browser, do what `acts` says in it, and return its document as it then is."""
+    """Open a page in the browser, run the script `acts` in it, and return the resulting document."""
     if BROWSER is None:
         pytest.skip("there is no chromium to open the page in")
     once = f"if (!window.conspectusRating || window.done) return; window.done = 1; {acts}"
@@ -406,7 +406,7 @@ def test_a_browser_shows_a_pair_and_what_is_chosen_comes_back_as_a_table(folder:
 
     assert f'data-ready="{made.pairs}"' in dom
     assert 'data-made="2"' in dom
-    assert "&lt;b&gt;" in dom  # what answers hold is text, and no markup
+    assert "&lt;b&gt;" in dom  # answers are shown as text, not as markup
     assert "<li>" in dom
     found = re.search(r'data-table="([^"]*)"', dom)
     assert found

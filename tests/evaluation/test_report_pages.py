@@ -1,4 +1,4 @@
-"""The report on a comparison: what is there is shown, what is not is said, and each cell leads to what is behind it."""
+"""The report on a comparison: it shows what exists, names what is missing, and each cell links to its details."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def an_answer(condition: str, question: str, **more: Any) -> ConditionAnswer:
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """A comparison of which there are only answers."""
+    """A comparison that has only answers."""
     folder = tmp_path / "study"
     write_list(QUESTIONS, folder)
     answers_in(folder).add(*[an_answer(c, q.id) for q in QUESTIONS for c in CONDITIONS])
@@ -102,7 +102,7 @@ def written(folder: Path, **more: Any) -> tuple[str, str]:
     return made.page.read_text(encoding="utf-8"), made.markdown.read_text(encoding="utf-8")
 
 
-# What is there, and what is not
+# Existing and missing parts
 
 
 def test_what_is_missing_is_said_with_the_command_that_makes_it(bare: Path):
@@ -120,7 +120,7 @@ def test_what_is_missing_is_said_with_the_command_that_makes_it(bare: Path):
         assert f"conspectus eval {command} {bare}" in page
         assert f"`conspectus eval {command} {bare}" in markdown
     assert 'class="heat"' not in page
-    assert "Tables 3 and 4" in page  # the section stands, and says that it is empty
+    assert "Tables 3 and 4" in page  # the section is there and says that it is empty
 
 
 def test_a_folder_without_answers_is_no_comparison(tmp_path: Path):
@@ -287,7 +287,7 @@ def test_the_page_holds_every_answer_and_judgement(folder: Path):
 
 
 def in_browser(folder: Path, tmp_path: Path, acts: str = "", at: str = "") -> str:
-    """Open the report in the browser, do what `acts` says, and return its document as it then is."""
+    """Open the report in the browser, run the script `acts`, and return the resulting document."""
     if BROWSER is None:
         pytest.skip("there is no chromium to open the report in")
     text = written(folder)[0]

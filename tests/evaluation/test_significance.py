@@ -1,4 +1,4 @@
-"""The tests of GraphRAG appendix G: the paper's own figures, scipy's and statsmodels' where they overlap, and laws."""
+"""The significance tests of GraphRAG appendix G, against the paper's figures, scipy and statsmodels."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_z_and_p_are_those_of_scipy(found: list[float]):
         assert ours.z is ours.p is None
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that there are ties
+        warnings.simplefilter("ignore")  # warnings about ties
         theirs = stats.wilcoxon(found, zero_method="wilcox", correction=False, method="approx")
 
     assert ours.z == pytest.approx(-abs(theirs.zstatistic))  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,4 +1,4 @@
-"""Laws of the bootstrap."""
+"""General properties of the bootstrap."""
 
 from __future__ import annotations
 

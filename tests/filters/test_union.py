@@ -1,4 +1,4 @@
-"""Tests of several indexes asked as one."""
+"""Tests of questions to several indexes at once (index union)."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_vectors_behind_different_prefixes_do_not_compare(halves: tuple[Index, I
         second, settings={"vectors": {**second.settings["vectors"], "passage_prefix": "passage: "}}
     )
 
-    assert "Vectors are left out" in select_view([first, second]).remarks[0]
+    assert "Vectors are not used" in select_view([first, second]).remarks[0]
 
 
 @pytest.mark.parametrize("other", ["n", ""])

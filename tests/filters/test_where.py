@@ -1,4 +1,4 @@
-"""Tests of `--where`: which documents a condition holds for, and what is left of an index of them alone."""
+"""Tests of `--where`: which documents a condition matches, and the index subset that they make."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_where_no_document_is_meant_the_values_that_there_are_are_told(where: li
     assert said in str(error.value)
 
 
-# What is left
+# The subset
 
 
 def test_restricting_to_everything_is_the_index_itself(story: Index):
@@ -258,7 +258,7 @@ def test_filtering_leaves_as_many_hits_as_there_are(story: Index):
             where="path!=0.txt",
             settings=Settings(),
         )
-        assert len(hits) == min(k, 4)  # of those left, one holds no word of it
+        assert len(hits) == min(k, 4)  # one of the remaining documents has no word of the question
         assert "0.txt" not in {hit.document for hit in hits}
 
 
@@ -364,7 +364,7 @@ def test_a_report_that_also_stood_on_other_documents_is_written_anew_and_said_to
     assert "bird" in report.text
     assert "barge" not in report.text
     assert view.notices({"chunks"}) == ("Only 1 of 3 documents is read: those where path=1.txt.",)
-    assert "written anew, without a model" in view.notices({"reports"})[1]
+    assert "rewritten, without a model" in view.notices({"reports"})[1]
 
 
 def test_a_report_that_stands_on_the_part_alone_keeps_its_words_and_its_references_follow_their_rows():
@@ -411,7 +411,7 @@ def test_an_array_of_no_known_axis_is_not_carried_over(story: Index):
     assert "something.new" not in subset_of(index, [True] + [False] * 5).arrays
 
 
-# Asked
+# Questions
 
 
 @pytest.mark.parametrize("method", ANSWERING_METHODS)
@@ -458,7 +458,7 @@ def test_a_view_is_asked_as_it_is(story: Index):
     view = api.viewed(story, "path=1.txt")
 
     assert api.search("Hollin", view, settings=Settings())[0].document == "1.txt"
-    with pytest.raises(UsageError, match="when a view is opened"):
+    with pytest.raises(UsageError, match="when opening a view"):
         api.search("Hollin", view, where="path=2.txt", settings=Settings())
 
 

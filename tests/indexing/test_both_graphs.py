@@ -1,4 +1,4 @@
-"""`extract.style = "both"`: one run makes the graph with its reports and open triples; every method reads them."""
+"""`extract.style = "both"`: one run makes the graph with its reports and the open triples; every method uses them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_triples_are_those_of_triples_alone(server: SimulatedServer, both: P
 def test_every_method_answers_from_one_index(method: str, both: Path) -> None:
     index = conspectus.open_index(both)
 
-    more = {"model": "extractive"} if method == "tog" else {}  # the simulated model follows few relations
+    more = {"model": "extractive"} if method == "tog" else {}  # the simulated model chooses few relations
     answer = index.ask(ASKED[1], method=method, **more)
 
     assert answer.citations

@@ -17,7 +17,7 @@ from conspectus.settings import ChunkSettings, ReadSettings
 from conspectus.tokens import encoding
 
 FARTHEST = 8
-"""Tokens by which an edge moves at the most, in any text but one made to show more."""
+"""Most tokens by which the edge of a chunk moves, except in texts that are made to exceed it."""
 
 
 def a_document(text: str) -> Document:
@@ -29,7 +29,7 @@ def cut(text: str, **settings: object) -> list[Chunk]:
 
 
 def words(n: int) -> str:
-    """A text of n tokens."""
+    """Return a text of n tokens."""
     return "a" + " a" * (n - 1)
 
 
@@ -81,7 +81,7 @@ def test_no_chunk_is_larger_than_a_window_and_the_tail_it_takes_in(text: str, se
 
 
 def edges_of(text: str, settings: ChunkSettings) -> dict[int, int]:
-    """The places between tokens that are not inside a character: tokens before each, by characters before."""
+    """Return the token boundaries that are not inside a character: the number of tokens before, by character offset."""
     vocabulary = encoding()
     ids = vocabulary.encode(text)
     return {len(p): n for n in range(len(ids) + 1) if (p := vocabulary.decode(ids[:n])) is not None}

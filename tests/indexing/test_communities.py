@@ -33,7 +33,7 @@ def relationship(
 
 @st.composite
 def corpora(draw: st.DrawFn) -> Corpus:
-    """Entities, some without any relationship, and relationships, each with the chunks it is from."""
+    """Entities, some without relationships, and relationships, each with its chunks."""
     n = draw(st.integers(1, 30))
     chunks = st.lists(st.sampled_from([f"chunk {i}" for i in range(8)]), unique=True, max_size=3)
     entities = [entity(i, tuple(draw(chunks))) for i in range(n)]

@@ -1,4 +1,4 @@
-"""What people corrected holds, whatever is read: laws of corrections over the graph that merge makes."""
+"""Corrections apply to any corpus: general properties of corrections of a merged graph."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ CLAIMS = [
 
 @dataclass(frozen=True)
 class Made:
-    """What becomes of the little corpus under some corrections."""
+    """The result of applying corrections to the small corpus."""
 
     result: CorrectionResult
     graphs: Sequence[tuple[Chunk, Extraction]]

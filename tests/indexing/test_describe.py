@@ -1,4 +1,4 @@
-"""One description for each row, of those of its instances."""
+"""One description for each row, made from those of its instances."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from conspectus.tasks import DescribeElement, Description
 
 
 def element(*descriptions: str, documents: Sequence[str] = ()) -> Element:
-    """An element with so many instances, the place of each ten characters after the one before."""
+    """Return an element with one instance per description, ten characters apart."""
     made = Element()
     for i, description in enumerate(descriptions):
         made.instances[Span(documents[i] if documents else "d", 10 * i, 10 * i + 5), ""] = description
@@ -129,7 +129,7 @@ async def test_what_reports_wait_for_longest_is_asked_first():
     assert [(task.name, task.priority) for task in tasks] == [("Bee 1", 3.0), ("Bee 0", 1.0)]
 
 
-# What documents say, the oldest first
+# Descriptions by documents, the oldest first
 
 PAPERS = [
     replace(a_document("x", path="2024-02-20-letter.txt"), id="new", title="2024-02-20-letter"),

@@ -1,4 +1,4 @@
-"""Vectors of an index: of what, by whom, embedded once."""
+"""Vectors of an index: which texts have them, by which embedder, and that each text is embedded once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def an_index(texts: Mapping[str, str] = TEXTS) -> Index:
 
 
 class Stages(Silent):
-    """Remembers the stages that were opened, and their ticks."""
+    """Records the stages that were opened, and counts their ticks."""
 
     def __init__(self) -> None:
         self.opened: list[tuple[str, int]] = []
@@ -188,7 +188,7 @@ def test_an_index_without_text_has_vectors_of_nothing():
 
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Index:
-    """An index with more vectors of its sentences than are all compared."""
+    """An index with so many sentence vectors that a search uses inverted lists."""
     monkeypatch.setattr(embed, "MANY", 4)
     texts = {
         f"Animal {n}": f"{word} eat {word} corn. They like it."

@@ -1,4 +1,4 @@
-"""What a build will cost: told before, checked half way, and held against what it then took."""
+"""The cost of a build: estimated before, checked half way, and compared with the actual cost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def priced(server: SimulatedServer, claims: bool) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def usage_of_sample(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], Mapping[str, Usage]]:
-    """Return what a build of the sample corpus takes, with or without claims; each is built once."""
+    """Return the usage of a build of the sample corpus, with or without claims; each is built once."""
 
     @cache
     def usage(claims: bool) -> Mapping[str, Usage]:
@@ -190,7 +190,7 @@ def test_a_budget_that_cannot_reach_is_told_when_extraction_is_done_and_not_spen
         assert rest.low <= sum(usage.prompt_tokens + usage.completion_tokens for usage in used) <= rest.high
         assert not server.counts["DescribeElement"] + server.counts["WriteReport"]
         told: set[bool] = set()
-        for _ in range(20):  # the same command says the same no more, and goes as far as the budget reaches
+        for _ in range(20):  # later runs do not repeat the estimate but proceed until the budget is used up
             try:
                 again = conspectus.build(documents=documents(), folder=tmp_path / "b", settings=chosen)
                 break
@@ -201,7 +201,7 @@ def test_a_budget_that_cannot_reach_is_told_when_extraction_is_done_and_not_spen
 
 
 class Shown:
-    """A progress that somebody looks at."""
+    """A progress display that is visible and records its notes."""
 
     shown = True
 
@@ -225,7 +225,7 @@ def test_the_rest_is_told_anew_when_extraction_is_done(tmp_path: Path):
             documents=documents(), folder=tmp_path, settings=chosen, progress=shown
         ).index.usage
     (note,) = shown.notes
-    told = re.sub(r" \([^)]*\)", "", note)  # the money
+    told = re.sub(r" \([^)]*\)", "", note)  # removes the cost
     spent, tokens, calls, low, high = (int(n.replace(",", "")) for n in re.findall(r"\d[\d,]*", told))
     assert spent == sum(used[task].calls for task in EXTRACTION if task in used)
     assert calls == used["DescribeElement"].calls + used["WriteReport"].calls

@@ -197,7 +197,7 @@ def test_home_is_where_a_tilde_leads(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert paths(read([Path("~")], ReadSettings()), tmp_path) == ["a.txt"]
 
 
-# What Conspectus wrote
+# Files that Conspectus wrote
 
 
 def test_no_export_is_read_as_a_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

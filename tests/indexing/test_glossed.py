@@ -1,4 +1,4 @@
-"""Names that a text gives in brackets behind others."""
+"""Names that a text gives in brackets after other names."""
 
 from __future__ import annotations
 

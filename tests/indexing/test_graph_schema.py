@@ -1,4 +1,4 @@
-"""A schema of the graph: types with known names and relations, guiding a model and the rules, strictly if wanted."""
+"""A schema of the graph: types with known names and relations, which guide a model and the rules."""
 
 from __future__ import annotations
 

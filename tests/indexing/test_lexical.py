@@ -1,4 +1,4 @@
-"""Lexical arrays: which sentences and chunks hold which words, and which sentences mention which entities."""
+"""Lexical arrays: the words of sentences and chunks, and the entities that sentences mention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexing costs as much more as a corpus is larger, whatever is in it: by the lines executed, not by the clock."""
+"""The cost of indexing is proportional to the corpus, whatever its content: in executed lines, not in seconds."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from conspectus.settings import ResolveSettings
 from conspectus.tasks import Extraction, FoundEntity
 
 LINEAR = 4.3
-"""Lines executed for four times the input, at the most. The kinds below take 2.8 to 4.0 times as many; the first took
-5 while the persons who share a name were looked for among all."""
+"""Limit of the ratio of executed lines for four times the input. The kinds of input below need 2.8 to 4.0; the first
+needed 5 when persons who share a name were searched among all names."""
 
 
 def lines_executed(work: Callable[[], object]) -> int:
-    """Return how many lines of this package are executed, in all threads."""
+    """Return how many lines of the package are executed, in all threads."""
     counts: dict[int, int] = {}
 
     def count(frame: FrameType, event: str, argument: object) -> Any:

@@ -1,4 +1,4 @@
-"""The whole pipeline with a language model, over real HTTP: faults on the way do not show in the index."""
+"""The whole pipeline with a language model, over real HTTP: faults of the server do not change the index."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_one_call_for_several_elements_gives_what_a_call_for_each_gives(
 
 
 def elements_asked(server: SimulatedServer) -> set[str]:
-    """Return the elements of the calls for several of them, with their descriptions."""
+    """Return the elements, with their descriptions, of the calls that describe several at once."""
     asked = (body["messages"] for body in server.bodies)
     several = (
         messages[1]["content"] for messages in asked if "# Task: DescribeElements" in messages[0]["content"]
@@ -205,7 +205,7 @@ def test_reports_that_fail_are_named_and_written_by_the_next_run(tmp_path: Path)
     assert server.counts["WriteReport"] >= len(broken.failures)
 
 
-# When nothing more can be asked
+# When no more calls are possible
 
 
 def test_a_budget_stops_before_the_call_that_would_pass_it_and_the_same_command_goes_on(tmp_path: Path):
@@ -235,7 +235,7 @@ def test_a_budget_stops_before_the_call_that_would_pass_it_and_the_same_command_
 @pytest.mark.parametrize(
     ("behaviour", "more", "error", "says"),
     [
-        (Behaviour(key="right"), {}, BadKey, "wants a key"),
+        (Behaviour(key="right"), {}, BadKey, "requires a key"),
         (Behaviour(models=("other",)), {}, UnknownModel, "no model 'simulated'"),
         (None, {}, ServerDown, "no server answers"),
     ],
@@ -313,8 +313,8 @@ CONCURRENCY = 4
 
 
 def kills(folder: Path, times: int, seed: int, cluster: str = "") -> int:
-    """Kill a build, and a worker of its cluster if it has one, at random moments, then let it end; check what was asked
-    twice and what came of it.
+    """Kill a build, and a worker of its cluster if it has one, at random moments, then let it finish; check how many
+    requests were repeated, and the result. Return the number of kills.
     """
     whole, _ = built(folder / "whole", Behaviour())
     calls = sum(usage.calls for usage in whole.index.usage.values())
@@ -323,7 +323,7 @@ def kills(folder: Path, times: int, seed: int, cluster: str = "") -> int:
     with SimulatedServer(Behaviour(latencies=(0.02, 0.05, 0.11))) as server:
 
         def run(until: int | None) -> subprocess.Popen[str]:
-            """Build until so many different requests were asked, or to the end."""
+            """Build until `until` different requests were received, or to the end."""
             process = start(folder / "killed", server.url, cluster)
             if until is not None:
                 while len(server.asked) < until and process.poll() is None:

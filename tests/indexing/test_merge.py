@@ -207,7 +207,7 @@ def test_extractions_in_columns_are_what_was_extracted_however_they_are_cut(raw:
 
 
 def facts(result: Merged) -> tuple[object, ...]:
-    """All that must not depend on the order of the chunks."""
+    """Return the results that must not depend on the order of the chunks."""
     return (
         [(e.id, e.name, e.type, e.aliases, e.degree, sorted(e.chunk_ids)) for e in result.entities],
         [
@@ -288,5 +288,5 @@ def test_a_claim_of_a_later_chunk_leads_to_the_words_there():
 
 
 def names_of(document: Document) -> Names:
-    """The names of a document in which nothing was found."""
+    """Return the names of a document without entities."""
     return Names({}, {}, {}, {document.id: 0}, [])

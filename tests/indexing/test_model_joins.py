@@ -1,4 +1,4 @@
-"""Joins that a model confirms: over HTTP, budgeted, cached, estimated, recorded, and undone by a correction."""
+"""Alias decisions by a model: over HTTP, budgeted, cached, estimated, recorded, and undone by a correction."""
 
 from __future__ import annotations
 

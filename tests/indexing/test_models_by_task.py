@@ -1,4 +1,4 @@
-"""Each task has the model that the settings give it: rules may extract while a language model writes the reports."""
+"""Each task uses the model of the settings: rules may extract while a language model writes the reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def server() -> Iterator[SimulatedServer]:
 
 
 def asked(server: SimulatedServer) -> dict[str, int]:
-    """How often each task was asked."""
+    """Return how often each task was requested."""
     return {task: n for task, n in server.counts.items() if task in TASKS}
 
 

@@ -1,4 +1,4 @@
-"""Instructions planted in documents: where they are sent, and what survives of a model that obeys them."""
+"""Instructions planted in documents: where they are sent, and the index if a model obeys them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FENCED = re.compile(r"<(data(?:-\d+)?)>\n.*\n</\1>", re.DOTALL)
 
 
 def corpus() -> list[dict[str, str]]:
-    """Return the small corpus with the instructions in the middle of one of its texts, which names people too."""
+    """Return the small corpus with the instructions, which name people too, in the middle of one text."""
     made = documents()
     middle = len(made[3]["text"]) // 2
     made[3] = {**made[3], "text": f"{made[3]['text'][:middle]} {PLANTED} {made[3]['text'][middle:]}"}
@@ -36,7 +36,7 @@ def built(server: SimulatedServer, folder: Path, **more: Any) -> Index:
 
 
 def asked_with(server: SimulatedServer, said: str) -> Iterator[tuple[str, str]]:
-    """Yield role and content of every message sent that has a text in it."""
+    """Yield the role and content of every sent message that contains a text."""
     for body in server.bodies:
         yield from ((m["role"], m["content"]) for m in body["messages"] if said in m["content"])
 
@@ -60,7 +60,7 @@ def test_what_is_planted_is_only_ever_sent_inside_the_fence(tmp_path: Path):
 
 
 def obedient(messages: Any, schema: Any = None, name: str = "") -> str:
-    """Answer as the simulated server does, unless a document says otherwise."""
+    """Reply as the simulated server does, but obey instructions in documents."""
     if MARK not in str(messages):
         return simulated_replies.reply_to(messages, schema, name)
     if simulated_replies.task_of(messages) in ("ExtractGraph", "GleanMore", "ExtractClaims", "WriteReport"):

@@ -46,7 +46,7 @@ def names(documents: Sequence[Document], folder: Path) -> list[str]:
 
 
 def only_failure(folder: Path, name: str, content: str | bytes) -> Failure:
-    """What is said of a file that cannot be read, while its neighbour can."""
+    """Return the failure of a file that cannot be read; check that the file beside it is read."""
     documents, failures, *_ = read([fill(folder, {name: content, "good.txt": "bees"})], SETTINGS)
     assert texts(documents) == ["bees"]
     (failure,) = failures
@@ -176,7 +176,7 @@ def test_formats_that_are_not_known_are_listed_as_skipped(tmp_path: Path):
     assert (texts(documents), failures) == (["read"], [])
     assert [Path(s.document).name for s in skipped] == ["a.bin", "README"]
     assert skipped[0].reason == ".bin files are not read"
-    with pytest.raises(NothingToIndex, match=r"what is read are \.atom \.csv \.docm"):
+    with pytest.raises(NothingToIndex, match=r"supported are \.atom \.csv \.docm"):
         read([tmp_path / "a.bin"], SETTINGS)
 
 
@@ -192,7 +192,7 @@ def test_where_nothing_can_be_read_the_first_reasons_are_told(tmp_path: Path):
 
 
 def test_an_empty_folder_has_nothing_to_index(tmp_path: Path):
-    with pytest.raises(NothingToIndex, match=r"there is none in .*; what is read are .*\.md"):
+    with pytest.raises(NothingToIndex, match=r"there is none in .*; supported are .*\.md"):
         read([tmp_path], SETTINGS)
 
 
@@ -375,7 +375,7 @@ def test_a_bad_line_of_jsonl_is_a_failure_and_the_others_go_on(tmp_path: Path):
     assert [(f.document[-2:], f.error) for f in failures] == [
         ("#2", "is not JSON: line 3, column 10: Expecting value"),
         ("#4", "is neither a text nor an object with fields"),
-        ("#5", "its field 'text' holds no text"),
+        ("#5", "its field 'text' contains no text"),
     ]
     assert [(s.document[-2:], s.kind) for s in skipped] == [("#6", "empty")]
 

@@ -1,4 +1,4 @@
-"""Joins in graphs of real models: none that a reader found to be false, and none missed."""
+"""Alias decisions in graphs of real models: none that a reader judged false, and none missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports: what each is written from (GraphRAG §3.1.5), in which order, and what is left when one fails."""
+"""Reports: the evidence of each (GraphRAG §3.1.5), their order, and the index if one fails."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = ("Ant", "Bee", "Cow", "Doe", "Elk", "Fox")
 
 
 def rows(pairs: Sequence[tuple[str, str]], words: int = 0) -> tuple[list[Entity], list[Relationship]]:
-    """Entities of all names and relationships of pairs, each description of so many words more."""
+    """Return entities of all names and relationships of pairs, with `words` more words in each description."""
     more = " word" * words
     degree = {name: sum(name in pair for pair in pairs) for name in NAMES}
     entities = [an_entity(n, i, description=f"{n}.{more}", degree=degree[n]) for i, n in enumerate(NAMES)]
@@ -64,7 +64,7 @@ CHAIN = [
 
 
 def a_tree(words: int) -> tuple[list[Community], list[Entity], list[Relationship]]:
-    """A root of six entities with two parts: the first four, and the last two; seven relationships."""
+    """A root of six entities with two children: the first four entities, and the last two; seven relationships."""
     entities, edges = rows(CHAIN, words)
     root = a_community(0, range(6), edges, children=(1, 2))
     parts = [
@@ -95,7 +95,7 @@ async def written(
     return await write_reports(communities, gatherer, model, settings)
 
 
-# What a report is written from
+# The evidence of a report
 
 
 def test_relationships_come_by_decreasing_combined_degree_each_after_its_two_ends():
@@ -130,7 +130,7 @@ def test_the_window_is_kept_and_filled_in_order(limit: int):
     assert ends <= {e.name for e in evidence.entities}
 
 
-# What a community is about
+# The subject of a community
 
 
 def test_what_is_found_everywhere_is_less_of_a_topic_than_what_is_found_here():
@@ -198,7 +198,7 @@ def test_a_title_in_a_script_without_capitals_goes_by_types():
     assert a_title(*entities, language="zh") == "武隆县：天坑和峡谷"
 
 
-# Claims, and reports of parts
+# Claims, and reports of child communities
 
 
 def test_claims_come_with_the_relationship_or_the_entity_that_they_are_about():
@@ -385,7 +385,7 @@ def test_every_entity_is_in_a_report_at_every_level_also_after_an_update(tmp_pat
             assert in_reports(index, level) == set(range(len(index.entities)))
 
 
-# What is left when one fails
+# After a failure
 
 
 async def test_a_failed_report_is_recorded_and_a_brief_one_stands_in_its_place():

@@ -1,4 +1,4 @@
-"""Which names are one entity: only what is unambiguous joins, and every join is recorded."""
+"""Which names are one entity: only unambiguous aliases are merged, and every alias decision is recorded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PERSON, GUILD = "person", "organization"
 
 
 def named(*names: str | tuple[str, str]) -> Extraction:
-    """A graph of entities, each a name or a name with its type."""
+    """Return an extraction of entities, each given as a name or as a name with a type."""
     pairs = [n if isinstance(n, tuple) else (n, PERSON) for n in names]
     return Extraction(tuple(FoundEntity(name, kind, f"{name}.") for name, kind in pairs))
 
@@ -33,7 +33,7 @@ def corpus(texts: Sequence[str], paths: Sequence[str] = ()) -> tuple[list[Docume
 def resolved(
     *graphs: Extraction, texts: Sequence[str] = (), paths: Sequence[str] = (), how: str = "aliases"
 ) -> Names:
-    """The names of graphs, one of each document."""
+    """Resolve the names of graphs, one graph per document."""
     documents, chunks = corpus(texts or [f"text {i}" for i in range(len(graphs))], paths)
     return resolve(chunks, graphs, documents, ResolveSettings.model_validate({"resolve": how}))
 

@@ -1,4 +1,4 @@
-"""Triples from files: their forms, what is wrong in them, and the index that they make."""
+"""Triples from files: the formats, errors in them, and the index that they make."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_an_openie_file_gives_passages_their_triples(tmp_path: Path):
     ]
     assert [f.error for f in index.failures] == [
         "1 passages have no document here, the first p9",
-        "1 entries are no triples of head, relation and tail",
+        "1 entries are not triples of head, relation and tail",
     ]
     assert (
         with_openie(index, read_openie(tmp_path / "openie.jsonl"), "openie.jsonl").failures == index.failures

@@ -1,5 +1,5 @@
-"""Indexing again is the update: it equals a rebuild up to the graph, keeps what did not change, and leaves no trace of
-what is gone.
+"""Indexing again is an update: up to the graph it equals a rebuild; unchanged parts are reused; nothing of deleted
+texts remains.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from conspectus.storage import store
 from conspectus.tasks import WriteReport
 
 TABLES = "documents chunks entities relationships triples claims joins failures words".split()
-"""All that does not depend on the partition."""
+"""Tables that do not depend on the partition into communities."""
 
 Texts = Mapping[str, str]
 
@@ -167,10 +167,10 @@ def test_with_fresh_an_update_equals_a_rebuild_to_the_end(tmp_path: Path):
     again = built(tmp_path / "index", texts, fresh=True)
 
     assert again.snapshot == built(tmp_path / "new", texts).snapshot
-    assert again.update.rebuild_reasons == ("it was asked for",)
+    assert again.update.rebuild_reasons == ("as requested",)
 
 
-# What did not change
+# Unchanged parts
 
 
 @pytest.fixture(scope="module")
@@ -189,14 +189,14 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def corpus(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of both in the working directory, to be changed."""
+    """A copy of both in the working directory, which tests may change."""
     shutil.copytree(sample, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path / "corpus"
 
 
 def identities(index: Index) -> dict[str, Any]:
-    """Communities by id: their level, and the names of their members."""
+    """Return the level and the names of the members of each community, by id."""
     names = [entity.name for entity in index.entities]
     return {c.id: (c.level, *(names[n] for n in c.entity_numbers)) for c in index.communities}
 
@@ -230,7 +230,7 @@ def test_what_a_file_on_other_things_does_not_touch_keeps_its_communities_and_th
 
 
 def reports_written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list that grows by the title of each report that the extractive model writes."""
+    """Return a list to which the title of each report that the extractive model writes is added."""
     titles: list[str] = []
     real = ExtractiveModel.perform
 
@@ -307,7 +307,7 @@ def test_an_index_of_another_version_is_made_anew(corpus: Path, monkeypatch: pyt
     monkeypatch.setattr("conspectus.indexing.update.__version__", "9.9")
 
     assert conspectus.build("corpus", "index").update.rebuild_reasons == (
-        "0.1.0 made it, this is Conspectus 9.9",
+        "Conspectus 0.1.0 made it, and this is 9.9",
     )
 
 
@@ -332,16 +332,16 @@ def test_a_damaged_index_is_made_anew(corpus: Path):
     assert store.read(Path("index"), verify=True).entities
 
 
-# What is gone
+# Deleted texts
 
 MARK = "Qwyzzyx"
-"""A word that nothing else holds."""
+"""A word that occurs in no other text."""
 SPOKEN = f"{MARK} Blorf bought a mangle in Sandle. Everybody in Sandle feared {MARK} Blorf."
-"""Names nothing of the corpus, so that without it the communities are those of a corpus that never had it."""
+"""A text without names of the corpus: after it is deleted, the communities are those of the corpus without it."""
 
 
 class Letters:
-    """An embedder whose vectors say which letters a text has."""
+    """An embedder whose vectors are the counts of letters in a text."""
 
     name, dimension = "letters", 26
     usage = conspectus.rows.Usage()
@@ -355,7 +355,7 @@ class Letters:
 
 
 def holds(folder: Path, mark: str) -> list[str]:
-    """Return the files of the current snapshot that hold a word; tables are not compressed."""
+    """Return the files of the current snapshot that contain a word; tables are not compressed."""
     files = json.loads((folder / "manifest.json").read_text())["files"]
     encodings = [mark.encode(), mark.lower().encode(), mark.encode("utf-32-le")]
     return [path for path in files if any(each in (folder / path).read_bytes() for each in encodings)]
@@ -435,7 +435,7 @@ LAST = "Byrne Crane Dunn Ellis Frost Gale Hobbs Irons Jessop Keane".split()
 
 
 def written(families: int = 10, each: int = 4) -> dict[str, str]:
-    """Return papers on families, each of five that mostly meet each other; matters have numbers of their own."""
+    """Return papers on families of five persons who mostly meet each other; the matters are numbered."""
     draw = random.Random(11)
     papers: dict[str, str] = {}
     for i in range(families * each):
@@ -455,7 +455,7 @@ PAPERS = written()
 def asked(
     folder: Path, texts: Texts, behaviour: Behaviour | None = None, **more: Any
 ) -> tuple[Built, dict[str, int]]:
-    """Build with the simulated server, and return what it counted."""
+    """Build with the simulated server, and return its counts."""
     with SimulatedServer(behaviour or Behaviour()) as server:
         chosen = settings(server.url, **{"communities__max_size": 5, **more})
         made = built(folder, texts, settings=chosen)
@@ -473,7 +473,7 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def paid(papers: Path, tmp_path: Path) -> Path:
-    """An index whose replies are kept."""
+    """A copy of an index with its response cache."""
     return Path(shutil.copytree(papers, tmp_path / "index"))
 
 
@@ -574,7 +574,7 @@ def test_what_takes_the_place_of_an_imported_graph_says_so_and_can_be_undone(cor
     made = conspectus.build("corpus", "films")
 
     assert made.update.rebuild_reasons == (
-        "the graph there was imported (conspectus.rollback() returns to it)",
+        "the previous graph was imported (conspectus.rollback() returns to it)",
     )
     assert api.rollback("films").snapshot == graph.snapshot
 

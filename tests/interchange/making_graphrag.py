@@ -1,4 +1,4 @@
-"""A small index as Microsoft GraphRAG writes it, and the same as its earlier releases wrote it."""
+"""A small index in the format of Microsoft GraphRAG, and in the formats of its earlier releases."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def claim(number: int, subject: str, said: str | None) -> dict[str, Any]:
 
 
 def as_2x(rows: Mapping[str, Rows]) -> dict[str, Rows]:
-    """The same as 2.x writes it: units name several documents, documents have metadata, entities have places."""
+    """The same as 2.x writes it: units name several documents, documents have metadata, entities have positions."""
     return {
         **rows,
         "documents": [row | {"metadata": {"author": "A. Brook", "year": None}} for row in rows["documents"]],

@@ -1,4 +1,4 @@
-"""Tests of what is written for other tools."""
+"""Tests of exports for other tools."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPACE = {"g": "http://graphml.graphdrawing.org/xmlns"}
 
 @pytest.fixture
 def index() -> Index:
-    """Four things in two communities of one root, with nasty names."""
+    """Four entities in two communities of one root, with names that need escaping."""
     communities = [
         Community("root", 0, 0, -1, (1, 2), (0, 1, 2, 3), (0, 1)),
         Community("left", 1, 1, 0, (), (0, 1), (0,)),

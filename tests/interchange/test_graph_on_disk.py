@@ -1,4 +1,4 @@
-"""Graphs too large for tables: Wikidata's dumps and compressed tables go into a file, and are searched there."""
+"""Graphs too large for tables: Wikidata's dumps and compressed tables are stored and searched in a database file."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_graph_that_no_snapshot_has_any_more_is_removed(tmp_path: Path):
     other.write_bytes(gzip.compress(b"Rook\towner\tAda Byrne\n"))
     index = imported(other, folder)
     assert index.graph_file
-    assert len(list(folder.glob("triples-*.sqlite"))) == 3  # one can go back to the first
+    assert len(list(folder.glob("triples-*.sqlite"))) == 3  # so that a rollback to the first is possible
 
     with store.writing(folder):
         store.trim(folder, settings)

@@ -58,7 +58,7 @@ def test_a_missing_end_becomes_an_entity_and_reversed_pairs_are_one(tmp_path: Pa
     assert got.counts["reversed pairs"] == 1
     assert got.counts["relationships with a missing end"] == 2
     assert got.counts["entities made for missing ends"] == 1
-    assert got.counts["relationships of a thing with itself"] == 1
+    assert got.counts["relationships of an entity with itself"] == 1
     assert [(r.source, r.target, r.weight) for r in got.index.relationships] == [
         ("ADA BROOK", "ORRAN MILL", 11.0),
         ("ADA BROOK", "TARN", 1.0),

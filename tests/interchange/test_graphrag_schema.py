@@ -1,4 +1,4 @@
-"""Tests of holding tables against the schema of GraphRAG 3.x."""
+"""Tests of comparing tables with the schema of GraphRAG 3.x."""
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def test_a_column_of_another_type_place_or_name_is_told(tmp_path: Path):
 
     assert told["type"] == "entities.type should be string in column 4 and is missing"
     assert told["degree"] == "entities.degree should be int64 in column 8 and is double in column 7"
-    assert "description" in told  # it has moved up
+    assert "description" in told  # its position changed
     assert "title" not in told
 
 

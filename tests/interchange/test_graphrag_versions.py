@@ -1,4 +1,4 @@
-"""Tests of reading what the releases of Microsoft GraphRAG wrote, each in its own columns."""
+"""Tests of reading the output of several releases of Microsoft GraphRAG, whose columns differ."""
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def written(folder: Path, rows: Mapping[str, Rows]) -> Path:
 
 
 def with_levels() -> dict[str, Rows]:
-    """Two communities, the second a part of the first, each with a report."""
+    """Two communities, the second a child of the first, each with a report."""
     rows = tables()
     whole, report = rows["communities"][0] | {"children": [1]}, rows["community_reports"][0]
     part = whole | {
@@ -42,7 +42,7 @@ def with_levels() -> dict[str, Rows]:
 
 
 def seen(index: Index) -> list[Any]:
-    """What an index holds, but for the metadata of documents."""
+    """Return the rows of an index, except the metadata of documents."""
     told = [(d.id, d.title, d.text) for d in index.documents]
     return [told, *(list(getattr(index, name)) for name in ("chunks", "entities", "relationships", "claims")), [
         (c.number, c.level, c.parent, c.children, c.entity_numbers) for c in index.communities
@@ -98,6 +98,6 @@ def test_a_graph_that_was_brought_without_its_texts_is_read_stored_and_asked(tmp
     with store.writing(tmp_path / "out"):
         store.commit(tmp_path / "out", got.index, settings=got.index.settings, usage={})
 
-    assert got.counts["rows that name a text unit that is not there"] == 5
+    assert got.counts["rows that name a missing text unit"] == 5
     assert "Ada" in api.ask("What are the main themes?", tmp_path / "out", method="global").text
     assert check_schema(tmp_path / "out") == []

@@ -57,7 +57,7 @@ def index(folder: Path) -> Index:
 
 
 def told_by(index: Index) -> dict[str, list[str]]:
-    """The titles of the documents of each entity that has some."""
+    """Return the titles of the documents of each entity that has documents."""
     title = {c.id: index.document_of[c.document_id].title for c in index.chunks}
     return {e.name: [title[c] for c in e.chunk_ids] for e in index.entities if e.chunk_ids}
 
@@ -132,7 +132,7 @@ def test_links_that_cannot_be_read_are_an_error_before_anything_is_written(folde
                 documents=folder / documents if documents else (),
                 links=folder / links,
             )
-    with pytest.raises(DocumentError, match="holds no triples"):
+    with pytest.raises(DocumentError, match="contains no triples"):
         interchange.import_triples(folder / "docs.jsonl", folder / "x", documents=folder / "docs.jsonl")
     assert not (folder / "x").exists()
 

@@ -1,4 +1,4 @@
-"""Tests of the map as one page without a server: its data, and the page in a real browser where there is one."""
+"""Tests of the map as one offline page: its data, and the page in a real browser, if there is one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DRAWN = "canvas[data-frames]"
 
 @pytest.fixture(scope="module")
 def index() -> Index:
-    """Two communities of three, in one root, with names that are markup; and one entity in no community."""
+    """Two communities of three entities in one root, with names that are markup; and one entity in no community."""
     names = ["Ada", "Ruben", "Tarn", "<b>Zoë</b>", "</script>", "磨坊", "Nobody"]
     communities = [
         Community("root", 0, 0, -1, (1, 2), tuple(range(6)), (0, 1, 2)),
@@ -119,7 +119,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def show(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Open an index as a page from disk, without a network; what it asks for or logs as an error fails the test."""
+    """Open the map of an index from disk, offline; requests and logged errors of the page fail the test."""
     trouble: list[str] = []
     context = browser.new_context(offline=True, locale="en", reduced_motion="reduce")
 
@@ -147,7 +147,7 @@ def test_an_entity_has_its_sources_and_its_name_stays_text(show: Callable[..., A
     _, start, end = index.entities[3].spans[0]
     assert (
         tab.inner_text(".selected blockquote") == index.documents[0].text[start:end]
-    )  # behind two that count double
+    )  # after two characters that JavaScript counts double
 
 
 def test_a_page_without_texts_says_so_and_where_they_are(show: Callable[..., Any], index: Index):

@@ -1,4 +1,4 @@
-"""Retrievers of other frameworks return the hits of a search, and say where each stands."""
+"""Retrievers of other frameworks return the hits of a search with their positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of triples as people have them: marks, comments, quotation marks, headers, RDF from elsewhere."""
+"""Files of triples as people write them: byte order marks, comments, quotation marks, headers, RDF of other tools."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_of_many_bad_lines_some_are_named_and_the_others_counted(tmp_path: Path)
     graph = read(tmp_path, "kb.txt", "Rook|built at|Kell\n" + "nothing\n" * 1_000)
 
     assert len(graph.failures) == MAX_FAILURES + 1
-    assert graph.failures[-1].error == "980 more lines are no triples"
+    assert graph.failures[-1].error == "980 more lines are not triples"
 
 
 @pytest.mark.parametrize("name", ["kb.ttl", "kb.rdf", "kb.jsonld"])

@@ -1,4 +1,4 @@
-"""Vectors that are kept while they are made."""
+"""Vectors that are stored in blocks while they are being computed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXTS = [f"text {chr(97 + i)}" for i in range(7)]
 
 
 class Breaking(Letters):
-    """Is interrupted at a text."""
+    """An embedder that is interrupted at one text."""
 
     def embed(self, texts: Sequence[str], tick: Tick = no_tick) -> np.ndarray[Any, np.dtype[np.float32]]:
         if TEXTS[5] in texts:

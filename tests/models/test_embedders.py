@@ -1,4 +1,4 @@
-"""Embedders: which there are, what they make of texts, and what they say where something is missing."""
+"""Embedders: the available ones, their vectors, and their errors if something is missing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_local_models_are_the_same_by_their_file_and_not_by_their_folder():
     assert not same_model("openai/small", "openai/large")
 
 
-# Run here
+# Local
 
 
 @pytest.mark.parametrize("missing", ["onnxruntime", "tokenizers"])
@@ -93,7 +93,7 @@ def extra() -> None:
 
 @pytest.mark.usefixtures("extra")
 def test_a_folder_without_a_model_is_named(tmp_path: Path):
-    with pytest.raises(UsageError, match="holds no embedding model"):
+    with pytest.raises(UsageError, match="contains no embedding model"):
         open_embedder(f"local:{tmp_path}", SETTINGS)
 
 
@@ -186,7 +186,7 @@ def test_a_local_model_is_named_by_its_folder_and_its_bytes(local: LocalEmbedder
     assert same_model(other.name, local.name)
 
 
-# Served
+# Behind a server
 
 
 NAME = "openai/text-embedding-3-small"

@@ -1,4 +1,4 @@
-"""Models fetched from the hub: whole, once, the model last; over real HTTP to a stand-in on this machine."""
+"""Models downloaded from the hub: completely, once, the model file last; over real HTTP from a local stand-in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new task is a dataclass; every model performs it with nothing else registered but what performs it."""
+"""A new task is a dataclass; to use it, only a function that performs it has to be registered."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CountWords(Task[int]):
 
 @dataclass(frozen=True)
 class CountTwice(CountWords):
-    """A task that nothing performs."""
+    """A task for which no function is registered."""
 
 
 @performs(CountWords)
@@ -66,7 +66,7 @@ async def test_the_scripted_model_replies_to_a_new_task() -> None:
     assert model.seen(CountWords).text == "Bees."
 
 
-# With a language model: its reply is a pydantic model, its prompt two lines
+# With a language model: a pydantic model for the reply, and a prompt of two lines
 
 
 class Season(BaseModel):
@@ -76,7 +76,7 @@ class Season(BaseModel):
 
 @dataclass(frozen=True)
 class NameSeason(Task[Season]):
-    """Tell in which season things happen that the sources tell of."""
+    """Return the season of an event by the sources."""
 
     event: str
     context: Context

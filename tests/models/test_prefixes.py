@@ -1,4 +1,4 @@
-"""What stands before questions and passages when they are embedded."""
+"""Prefixes of questions and passages when they are embedded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that score passages, over real HTTP: what they are sent, what is kept, and what their refusals mean."""
+"""Servers that score passages, over real HTTP: requests, cached scores, and the meaning of refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rerankers: which there are, what a cross-encoder makes of a pair of texts, and how a language model rates."""
+"""Rerankers: the available ones, scores by a cross-encoder, and ratings by a language model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def opened(by: str, model: Model | None = None, **more: Any) -> Reranker |
         return reranker
 
 
-# Which there are
+# Available rerankers
 
 
 async def test_none_is_nobody():
@@ -82,7 +82,7 @@ WORDS = "[PAD] [CLS] [SEP] owl rook bee hoots caws swarms at night".split()
 
 
 def a_cross_encoder(folder: Path, outputs: int = 1, most: int = 512) -> Path:
-    """A model whose logit is twice the number of `owl` in question and passage, less 3."""
+    """Make a model whose logit is twice the number of `owl` in question and passage, minus 3."""
     onnx = pytest.importorskip("onnx", reason="makes the model: pip install onnx")
     tokenizers = pytest.importorskip("tokenizers", reason="the extra `embed` is not installed")
     pytest.importorskip("onnxruntime", reason="the extra `embed` is not installed")
@@ -188,7 +188,7 @@ def test_a_folder_without_a_model_is_named(tmp_path: Path):
     pytest.importorskip("onnxruntime", reason="the extra `embed` is not installed")
     pytest.importorskip("tokenizers", reason="the extra `embed` is not installed")
 
-    with pytest.raises(UsageError, match="holds no cross-encoder"):
+    with pytest.raises(UsageError, match="contains no cross-encoder"):
         CrossEncoder(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""The model of tests says what it was given, and remembers what it was asked."""
+"""The scripted model for tests returns the given replies and records its tasks."""
 
 from __future__ import annotations
 

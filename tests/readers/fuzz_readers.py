@@ -1,12 +1,12 @@
-"""Mutated files for every reader: each gives documents that hold together, or a named reason, within its limits.
+"""Mutated files for every reader: each gives consistent documents, or a named reason, within its limits.
 
     python tests/readers/fuzz_readers.py                         ten minutes for each format
     python tests/readers/fuzz_readers.py --seconds 60 .pdf .eml  a minute for these
-    python tests/readers/fuzz_readers.py --seeds DIR             files to mutate, beside those that are made here
+    python tests/readers/fuzz_readers.py --seeds DIR             more files to mutate, in addition to built-in ones
     python tests/readers/fuzz_readers.py --seed 7                other mutations (the default is 0)
 
-Whatever is found is written to `.fuzz/`, and the exit code is 1. Each format is read in a process of its own, whose
-memory and time for a file are limited as those of a reader are: so that a crash is seen, with the file that made it.
+Files that break a reader are written to `.fuzz/`, and the exit code is 1. Each format is read in a separate process
+with the memory and time limits of a reader, so that a crash is noticed together with the file that caused it.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from conspectus.readers.sources import parse_file
 from conspectus.rows import Failure
 
 SECONDS = 10
-"""CPU time that a file of a few kB may take at the most; those of real corpora take under a second each."""
+"""CPU seconds that a file of a few kB may take; files of real corpora take under one second each."""
 OPTIONS = Options(max_bytes=10 * MEGABYTE)
-"""Limits that such files keep far below unless one swells: 530 MB of memory."""
+"""Limits that mutated files do not approach unless one unpacks to a huge size: 530 MB of memory."""
 RESERVED = 2_000 * MEGABYTE
-"""Addresses that Arrow reserves beside what it takes: 1,725 MB were seen."""
+"""Bytes of address space that Arrow reserves in addition to what it uses: 1,725 MB were measured."""
 FOLDER = Path(".fuzz")
 TOKENS = [
     b"\0", b"\xff", b"\xfe\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\r", b"\x1b[31m", b"\xe2\x80\xae",
@@ -54,7 +54,7 @@ TOKENS = [
     b"<table><tr><td rowspan=99999999>", b"colspan='99999999'", b"r='XFD1048576'",
     b"table:number-columns-repeated='99999999'",
 ]  # fmt: skip
-"""What is put into files beside noise: each once broke a reader, or those of others."""
+"""Byte strings that are inserted into files, besides noise: each once broke one of our readers or another library."""
 
 MAIL = (
     "From: Ann <ann@x.org>\nTo: Bo <bo@x.org>\nSubject: =?utf-8?q?Bees?=\nDate: Wed, 1 May 2024 10:00:00 +0200\n"
@@ -132,14 +132,14 @@ SEEDS: dict[str, list[bytes]] = {
     ".xls": [old_workbook("Bees dance.", 3, "Wasps")],
     ".msg": [message("Bees", "Bees dance.", "bees.txt")],
 }  # fmt: skip
-"""Files to begin with, for each suffix whose reader differs from that of others."""
+"""Built-in files to mutate, for each suffix with its own reader."""
 
 
 # Mutations
 
 
 def mutated(seeds: list[bytes], draw: random.Random) -> bytes:
-    """Return a file of the seeds with one to eight changes; of a zip archive, mostly in one of its parts."""
+    """Return one of the seeds with one to eight changes; in a zip archive, mostly inside one member."""
     content = draw.choice(seeds)
     if content.startswith(b"PK") and draw.random() < 0.8:
         with suppress(zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError):
@@ -177,15 +177,15 @@ def changed(content: bytes, others: list[bytes], draw: random.Random) -> bytes:
     return bytes(data[:1_000_000])
 
 
-# What comes of them
+# Results
 
 
 class TookTooLong(BaseException):
-    """Raised by the alarm; no reader takes it for damage of the file."""
+    """Raised by the alarm; as a BaseException, no reader mistakes it for damage of the file."""
 
 
 def wrong_with(document: ParsedDocument) -> str:
-    """Return what is wrong with a document that was read; empty if it holds together."""
+    """Return what is wrong with a parsed document; "" if it is consistent."""
     starts = [place.start for place in document.places]
     texts = (document.text, document.title, document.path, document.date or "", *document.metadata.values())
     if any("\0" in text for text in texts):
@@ -200,7 +200,7 @@ def wrong_with(document: ParsedDocument) -> str:
 
 
 def read_mutations(suffix: str, seeds: list[bytes], number: int, until: float) -> None:
-    """Read mutated files until some time, and print how each ended as a line of JSON."""
+    """Read mutated files until the time `until`, and print the result of each as a line of JSON."""
     file = FOLDER / f"now{suffix}"
 
     def give_up(_signal: int, _frame: FrameType | None) -> None:
@@ -211,14 +211,14 @@ def read_mutations(suffix: str, seeds: list[bytes], number: int, until: float) -
         file.write_bytes(mutated(seeds, random.Random(number)))
         print(json.dumps([number]), flush=True)
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        faulthandler.dump_traceback_later(OPTIONS.seconds, exit=True)  # of compiled code that hears no signal
+        faulthandler.dump_traceback_later(OPTIONS.seconds, exit=True)  # compiled code may ignore signals
         try:
             outcomes = parse_file(str(file), f"a{suffix}", OPTIONS)
             signal.setitimer(signal.ITIMER_PROF, 0)
             wrong = next(filter(None, (wrong_with(o) for o in outcomes if isinstance(o, ParsedDocument))), "")
             failures = [o.error for o in outcomes if isinstance(o, Failure)]
             kind = "read" if not failures else "reason"
-            if any("variant that is not known" in text or "MB of memory" in text for text in failures):
+            if any("an unknown variant" in text or "MB of memory" in text for text in failures):
                 kind = failures[0].partition("(")[2].partition(":")[0] or "memory"
         except TookTooLong:
             kind, wrong = "", f"more than {SECONDS} s"
@@ -239,7 +239,7 @@ def limit_memory(suffix: str) -> None:
 
 
 def fuzz(suffix: str, seconds: float, seed: int, more: str) -> list[str]:
-    """Read mutated files of a suffix for some seconds; return what went wrong, and print how many ended how."""
+    """Read mutated files of a suffix for some seconds; print the number of each result, and return the errors."""
     until, number = time.time() + seconds, seed * 10_000_000
     ends: Counter[str] = Counter()
     found: dict[str, str] = {}
@@ -265,7 +265,7 @@ def fuzz(suffix: str, seconds: float, seed: int, more: str) -> list[str]:
                 if end[1]:
                     found.setdefault(end[1], keep(suffix, number, more))
         if done.returncode == -signal.SIGABRT and "memory allocation of" in done.stderr:
-            ends["memory"] += 1  # compiled code that is given none ends its process, which is one of its own
+            ends["memory"] += 1  # compiled code without memory ends its process
         elif done.returncode or (not lines and time.time() < until):
             what = f"the process ended with {done.returncode} {done.stderr.strip().rpartition(chr(10))[2]}"
             found.setdefault(what, keep(suffix, number, more))

@@ -25,12 +25,12 @@ CORE = (
 
 
 def outcomes(name: str, data: bytes | str, options: Options | None = None) -> list[Outcome]:
-    """What comes of a file, parsed in this process."""
+    """Parse a file in this process; return documents, warnings and failures."""
     return list(parse(name, data.encode() if isinstance(data, str) else data, options or Options()))
 
 
 def document(name: str, data: bytes | str, options: Options | None = None) -> Document:
-    """The only document of a file."""
+    """Return the only document of a file."""
     (found,) = [
         outcome for outcome in outcomes(name, data, options) if not isinstance(outcome, EncodingWarning)
     ]
@@ -39,14 +39,14 @@ def document(name: str, data: bytes | str, options: Options | None = None) -> Do
 
 
 def reason(name: str, data: bytes | str, options: Options | None = None) -> str:
-    """Why a file cannot be read."""
+    """Return the reason why a file cannot be read."""
     with pytest.raises(DocumentError) as raised:
         outcomes(name, data, options)
     return str(raised.value)
 
 
 def where(document: Document, words: str) -> str:
-    """The place of words in a document."""
+    """Return the label of the place (page, section) of words in a document."""
     start = document.text.index(words)
     return document.place(start, start + len(words))
 
@@ -61,7 +61,7 @@ def archive(parts: Mapping[str, str | bytes]) -> bytes:
 
 
 def pdf(pages: list[str], info: str = "") -> bytes:
-    """A PDF with a line of text on each page, none where it is empty."""
+    """A PDF with one line of text per page; pages for empty texts are blank."""
     kids = " ".join(f"{4 + 2 * i} 0 R" for i in range(len(pages)))
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
@@ -205,7 +205,7 @@ def compound(streams: Mapping[str, bytes]) -> bytes:
 
 
 def old_workbook(*cells: str | float) -> bytes:
-    """An XLS (BIFF8) with these cells below each other on one sheet."""
+    """An XLS (BIFF8) with these cells in one column of a sheet."""
 
     def record(kind: int, data: bytes) -> bytes:
         return struct.pack("<HH", kind, len(data)) + data
@@ -227,7 +227,7 @@ def old_workbook(*cells: str | float) -> bytes:
 
 
 def message(subject: str, body: str, attached: str) -> bytes:
-    """A message of Outlook with an attachment of this name."""
+    """An Outlook message with an attachment of this name."""
     texts = {
         "0037": subject,
         "1000": body,

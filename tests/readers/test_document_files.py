@@ -53,7 +53,7 @@ def test_a_pdf_that_states_no_title_is_called_as_its_file():
         (b"<html>not a PDF", "is not a PDF"),
         (pdf(["Bees dance."])[:-40], "is cut off: the end of the PDF is missing"),
         (b"%PDF-1.4\n%%EOF", "is damaged"),
-        (pdf([""]), "holds no text"),
+        (pdf([""]), "contains neither text"),
     ],
 )
 def test_a_pdf_that_cannot_be_read_says_why(data: bytes, why: str):
@@ -131,9 +131,9 @@ def test_notes_and_comments_follow_the_text_and_equations_are_kept():
     ("data", "why"),
     [
         (docx(paragraph("Bees"))[:-30], "is cut off or damaged"),
-        (b"plain text", "is not what its name says"),
-        (archive({"readme.txt": "x"}), "none of an office document"),
-        (docx(" "), "holds no text"),
+        (b"plain text", "does not match its name"),
+        (archive({"readme.txt": "x"}), "not an office document"),
+        (docx(" "), "contains no text"),
         (docx("<w:p>"), "not well-formed XML"),
         (bytes.fromhex("d0cf11e0a1b11ae1") + b"\0" * 500, "old binary format"),
         (bytes.fromhex("d0cf11e0a1b11ae1") + "EncryptedPackage".encode("utf-16-le"), "is encrypted"),
@@ -241,7 +241,7 @@ def test_rtf_that_is_none_or_is_cut_off_says_so():
     assert "is cut off" in reason("a.rtf", r"{\rtf1 Bees da")
 
 
-# What all have in common
+# All formats
 
 
 def test_text_that_grows_over_the_limit_is_refused():

@@ -1,4 +1,4 @@
-"""Tests of telling the encoding of texts that are not UTF-8."""
+"""Tests of detecting the encoding of texts that are not UTF-8."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_text_that_states_no_encoding_is_read_in_its_own(text: str, encoding: 
     assert decode(text.encode(encoding)).text == text
 
 
-# Damage costs what is damaged
+# Damage affects only the damaged characters
 
 CORPORA: dict[str, str] = {
     language: "\n".join(d if isinstance(d, str) else d["text"] for d in documents)
@@ -69,7 +69,7 @@ CORPORA: dict[str, str] = {
 
 
 def lost(text: str, other: str) -> int:
-    """Return how many characters of a text are not in the other, in order."""
+    """Return how many characters of a text are missing in the other, in order."""
     blocks = SequenceMatcher(None, text, other, autojunk=False).get_matching_blocks()
     return len(text) - sum(block.size for block in blocks)
 
@@ -85,7 +85,7 @@ def test_a_damaged_byte_of_utf8_costs_its_character_and_is_counted(language: str
         damaged[at] = value
     changed = sum(a != b for a, b in zip(damaged, text.encode(), strict=True))
     assume(not damaged.startswith((b"\xff\xfe", b"\xfe\xff")))
-    # more damage than there are characters that tell UTF-8 could be another encoding
+    # with more damage than non-ASCII characters, the text may look like another encoding
     assume(changed <= max(sum(not c.isascii() for c in text), 1))
     decoded = decode(bytes(damaged))
 

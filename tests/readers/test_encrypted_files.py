@@ -12,7 +12,7 @@ from conspectus.readers.archive import OLE
 from conspectus.settings import ReadSettings
 
 ENCRYPTED = OLE + bytes(600) + "EncryptedPackage".encode("utf-16-le") + bytes(900)
-"""Like what office programs write, as far as it is looked at."""
+"""The start of an encrypted office document, with the parts that the reader checks."""
 
 
 @pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.xls"])

@@ -1,4 +1,4 @@
-"""Tests of files that hang, crash or swell their parsers, and of what may be read at all."""
+"""Tests of files whose parsers hang, crash or use too much memory, and of limits on files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from conspectus.settings import ReadSettings
 
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for `striprtf`, the library of RTF, in which a test puts what a file would make of it."""
+    """The path of a stand-in for the RTF library `striprtf`: a test writes the behaviour of a hostile file there."""
     package = tmp_path / "lib" / "striprtf"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()

@@ -1,4 +1,4 @@
-"""What becomes of each file of `messy`, written down from looking at the files."""
+"""The expected result for each file of `messy`, noted by a reader of the files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from conspectus.indexing.read import Read, read
 from conspectus.settings import ReadSettings
 
-TEXTS = [  # the file, its title, words in it, and where they stand
+TEXTS = [  # the file, its title, words in it, and their place
     (
         "haystack/paul_graham_superlinear.html",
         "Superlinear Returns",
@@ -71,7 +71,7 @@ REASONS = {
     "pypdf/libreoffice-writer-password.pdf": "is encrypted; open it with its password",
     "pypdf/r6-user-password.pdf": "is encrypted",
 }
-UNSAID = {  # navigation and other things around the text
+UNSAID = {  # boilerplate, such as navigation
     "markitdown/test_wikipedia.html": [
         "Create account",
         "Donate",

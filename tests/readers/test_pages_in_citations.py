@@ -1,4 +1,4 @@
-"""Tests of the way of a page number from a file into an answer."""
+"""Page numbers of files are passed on to the citations of answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are packed, read as streams, or at an address."""
+"""Files that are compressed, read as streams, or loaded from an address."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def texts(outcome: Read) -> list[str]:
     return [document.text for document in outcome.documents]
 
 
-# Packed
+# Compressed files
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".zst", zstd)])

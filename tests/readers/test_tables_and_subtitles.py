@@ -32,8 +32,8 @@ def test_a_workbook_with_a_column_of_texts_is_records():
 
 def test_a_workbook_that_cannot_be_read_says_why():
     assert "is cut off or damaged" in reason("a.xlsx", workbook(A=[["x"]])[:-30])
-    assert "holds no text" in reason("a.xlsx", workbook(A=[[""]]))
-    assert "is no workbook" in reason("a.xlsx", "plain")
+    assert "contains no text" in reason("a.xlsx", workbook(A=[[""]]))
+    assert "is not a workbook" in reason("a.xlsx", "plain")
     assert "unpacks to more than 0.001 MB" in reason(
         "a.xlsx", workbook(A=[["x" * 5000]]), Options(max_bytes=1000)
     )

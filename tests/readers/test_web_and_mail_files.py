@@ -130,7 +130,7 @@ def test_not_every_one_of_thousands_of_elements_in_each_other_is_read_whole(tag:
 
 
 def test_a_page_without_text_says_so():
-    assert "holds no text" in reason("a.html", "<html><body><script>1</script></body></html>")
+    assert "contains no text" in reason("a.html", "<html><body><script>1</script></body></html>")
 
 
 # XML
@@ -161,7 +161,7 @@ def test_xml_in_an_encoding_of_several_bytes_is_read():
 
 @pytest.mark.parametrize(
     ("data", "why"),
-    [("<r><a></r>", "not well-formed"), ("<r/>", "holds no text"), ("<a>" * 600, "nested too deeply")],
+    [("<r><a></r>", "not well-formed"), ("<r/>", "contains no text"), ("<a>" * 600, "nested too deeply")],
 )
 def test_xml_that_cannot_be_read_says_why(data: str, why: str):
     assert why in reason("a.xml", data)
@@ -256,7 +256,7 @@ def test_a_mail_of_an_unknown_encoding_or_with_broken_headers_is_read_all_the_sa
 
 
 def test_a_text_that_is_no_mail_says_so():
-    assert "is no mail message" in reason("a.eml", "Just text.\n\nMore.")
+    assert "is not a mail message" in reason("a.eml", "Just text.\n\nMore.")
 
 
 def of_outlook(monkeypatch: pytest.MonkeyPatch, streams: dict[str, bytes]) -> ParsedDocument:
@@ -309,4 +309,4 @@ def test_a_message_in_rich_text_only_says_what_to_do(monkeypatch: pytest.MonkeyP
 
 
 def test_what_is_no_message_of_outlook_says_so():
-    assert "no message of Outlook" in reason("a.msg", b"From: me")
+    assert "not an Outlook message" in reason("a.msg", b"From: me")

@@ -1,4 +1,4 @@
-"""What the tests of both papers' scripts share: how a script is run, and a simulated server."""
+"""Fixtures for the tests of both papers' scripts: a function that runs a script, and a simulated server."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The scripts of `reproduce/` for GraphRAG's tables and figures: without a model, by a simulated one, and on recorded
-answers, judgements and claims of a strong one.
+"""The scripts of `reproduce/` for GraphRAG's tables and figures: without a model, with a simulated one, and with
+recorded answers, judgements and claims of a strong one.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def test_windows_of_vector_search_are_judged_against_each_other(script: Script, 
 
 @pytest.fixture
 def study(shared: Path, tmp_path: Path) -> Path:
-    """The recorded comparison of a strong model, whose judges were not shown what references lead to."""
+    """The recorded comparison of a strong model, whose judges did not see the cited sources."""
     folder = tmp_path / "study"
     folder.mkdir()
     for file in (shared / "strong-model" / "study").iterdir():

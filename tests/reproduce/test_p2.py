@@ -1,4 +1,4 @@
-"""The scripts of `reproduce/` for the tables of Graph RAG: without a model, and by a simulated one."""
+"""The scripts of `reproduce/` for the tables of Graph RAG: without a model, and with a simulated one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_settings_are_compared_without_a_model(script: Script):
     assert ours(searches)["D = 1"][2].startswith("0.0")
     assert len(ours(dampings)) == 5
     assert all(cell.startswith("100.0") for cell in ours(dampings)["0.5"])
-    assert not any("passages" in line for line in searches["differs"])  # which are of the second table alone
+    assert not any("passages" in line for line in searches["differs"])  # only the second table has these
     assert any("1 questions (the paper: 1,000) among 3 passages" in line for line in dampings["differs"])
 
 

@@ -1,4 +1,4 @@
-"""Which method answers which question."""
+"""The choice of the method for a question."""
 
 from __future__ import annotations
 

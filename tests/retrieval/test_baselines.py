@@ -75,7 +75,7 @@ async def test_a_direct_answer_says_that_it_stands_on_nothing():
 
     assert (answer.text, answer.short) == ("Kell", ("Kell",))
     assert wording("en").unread in answer.notices
-    assert wording("en").written not in answer.notices  # which speaks of citations
+    assert wording("en").written not in answer.notices  # the notice about citations
 
 
 def test_a_proposition_that_is_found_leads_to_its_chunk():
@@ -101,7 +101,7 @@ async def test_a_language_model_rewrites_every_chunk_once_and_failed_ones_keep_t
 
 
 class Initials:
-    """An embedder of texts by what they begin with."""
+    """An embedder whose vectors depend on the beginning of a text."""
 
     name, dimension = "initials", 26
 
@@ -168,7 +168,7 @@ def test_clusters_of_k_means_are_a_partition():
 
 
 def two_topics(between: int) -> np.ndarray[Any, Any]:
-    """Return vectors around two directions, and some right between them."""
+    """Return vectors near two directions, and some half way between these."""
     random = np.random.default_rng(7)
     ends = np.eye(20)[[0] * 40 + [1] * 40] + random.normal(0, 0.05, (80, 20))
     middle = (np.eye(20)[0] + np.eye(20)[1]) / 2 + random.normal(0, 0.3, (between, 20))
@@ -183,7 +183,7 @@ def test_clusters_are_soft_and_cover_every_text():
 
     assert {i for group in groups for i in group} == set(range(len(vectors)))
     assert not any({0, 79} <= set(group) for group in groups)
-    assert sum(map(len, groups)) > len(vectors)  # some text is in two
+    assert sum(map(len, groups)) > len(vectors)  # some vectors are in two clusters
 
 
 def test_a_cluster_too_long_for_one_summary_is_divided():
@@ -220,7 +220,7 @@ async def test_a_tree_goes_with_its_snapshot(tmp_path: Path, without_scikit: Non
     model = ScriptedModel({SummarizePassages: lambda task: "Barges."})
     for texts in (BARGES * 5, BARGES * 6):
         await baselines.tree_of(stored(an_index(*texts), tmp_path), model, Settings())
-    assert len(list((tmp_path / "derived").iterdir())) == 2  # one can go back
+    assert len(list((tmp_path / "derived").iterdir())) == 2  # so that a rollback is possible
 
     with store.writing(tmp_path):
         store.trim(tmp_path, {"store": {"snapshots": 1}})

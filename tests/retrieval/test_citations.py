@@ -1,4 +1,4 @@
-"""Citations: every reference is followed to characters of a document, or removed and counted."""
+"""Citations: every reference is resolved to characters of a document, or removed and counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an answer would be made from, shown without answering."""
+"""The context of an answer, shown without answering."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DRIFT: a first answer over reports, follow-up questions, one answer of all."""
+"""DRIFT: a first answer over reports, follow-up questions, one final answer."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ TEXTS = [f"{name} lives in the wood." for name in NAMES]
 
 
 def a_tree() -> Index:
-    """Two roots, of the first four and of the last two; the first has two parts, the first of them two more."""
+    """Two roots, of the first four and the last two entities; the first has two children, one of which has two more."""
     shape = [(0, -1, (2, 3), (0, 1, 2, 3)), (0, -1, (), (4, 5)), (1, 0, (4, 5), (0, 1)), (1, 0, (), (2, 3))]
     shape += [(2, 2, (), (0,)), (2, 2, (), (1,))]
     plain = an_index(*TEXTS, entities=NAMES)

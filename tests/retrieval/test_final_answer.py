@@ -1,4 +1,4 @@
-"""The end of every method."""
+"""The last step of every method: the final answer."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from conspectus.tasks.base import Context
 
 QUESTION = "What do bees do?"
 LONG = "word " * 400
-"""Reports with so many words need a window each where windows hold 500 tokens."""
+"""Words of a report: each report then needs its own window of 500 tokens."""
 
 
 def partial(text: str, score: int) -> PartialAnswer:
@@ -177,7 +177,7 @@ def test_reports_are_shuffled_the_same_way_each_time():
 
 
 def a_hierarchy(*sizes: int) -> Index:
-    """An index with so many communities, each reported, on each level; all but the deepest are split."""
+    """Return an index with `sizes` communities per level, each with a report; all but the deepest have children."""
     communities: list[Community] = []
     for level, size in enumerate(sizes):
         children = (0,) if level + 1 < len(sizes) else ()

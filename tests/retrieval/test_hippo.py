@@ -1,4 +1,4 @@
-"""HippoRAG on a graph small enough to rank on paper."""
+"""HippoRAG on a graph small enough to rank by hand."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_hipporag_ranks_what_joins_the_named_thing_before_what_shares_the_words_
     hits = RANKINGS["hipporag"](OWNER, index, SETTINGS)
 
     # PageRank of Rook - Ada Byrne - Lune from Rook, damping 1/2: r = 1/2 + a/4, a = r/2 + l/2, l = a/4;
-    # p0 holds r + a, p1 holds a + l, and nothing else is reached
+    # p0 scores r + a, p1 scores a + l, and nothing else is reached
     assert [hit.document for hit in hits] == ["p0", "p1"]
     r, a, lune = 7 / 12, 1 / 3, 1 / 12
     assert hits[0].score == pytest.approx(r + a, abs=1e-3)
@@ -100,8 +100,8 @@ def test_a_passage_counts_how_often_a_phrase_occurs_in_it():
 
     counts = hippo.occurrences(index).toarray()
 
-    assert counts[place["rook"]].tolist() == [3, 0, 1]  # the last was extracted from other words
-    assert PhraseGraph.of(index).specificity[place["rook"]] == 0.5  # by where it was extracted from
+    assert counts[place["rook"]].tolist() == [3, 0, 1]  # the last triple was extracted from other words
+    assert PhraseGraph.of(index).specificity[place["rook"]] == 0.5  # by the passages with triples of it
 
 
 @pytest.mark.parametrize("method", ["hipporag2", "combined"])

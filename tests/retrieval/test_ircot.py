@@ -1,4 +1,4 @@
-"""IRCoT: what is retrieved with, when it stops, and which score counts."""
+"""IRCoT: the queries of its steps, when it stops, and which scores count."""
 
 from __future__ import annotations
 

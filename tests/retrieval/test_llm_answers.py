@@ -134,11 +134,11 @@ async def test_a_streamed_answer_ends_with_the_whole_of_it(server: SimulatedServ
     assert "".join(str(piece) for piece in pieces).strip() == answer.text
 
 
-# Descending from the root
+# Dynamic community selection from the root
 
 
 def tree() -> Index:
-    """Two communities at the root, the first with two parts; each has a report."""
+    """Two communities at the root, the first with two children; each has a report."""
     shape = {0: (-1, (2, 3), 0), 1: (-1, (), 0), 2: (0, (), 1), 3: (0, (), 1)}
     communities = [
         Community(f"c{n}", n, level, parent, children, (n,)) for n, (parent, children, level) in shape.items()

@@ -1,4 +1,4 @@
-"""Local answers: what the graph holds around the things that a question names."""
+"""Local answers: the part of the graph around the entities that a question names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EDGES = [("Mara Tolan", "weir"), ("Zorba Orrin", "weir"), ("weir", "Quenda"), ("
 
 
 def communities() -> list[Community]:
-    """A root of all, reported, and a part of the first and fourth, reported too."""
+    """A root of all entities and a child of the first and fourth, both with reports."""
     return [
         Community("root", 0, 0, -1, (1, 2), tuple(range(len(NAMES)))),
         Community("part", 1, 1, 0, (), (0, 3)),
@@ -204,7 +204,7 @@ HARBOUR = [
 
 
 def by_meaning(texts: list[str]) -> list[list[float]]:
-    """Vectors of texts: which meanings their words have."""
+    """Return vectors of texts, with one component for each meaning that a word of the text may have."""
     words = [set(re.findall(r"\w+", text.lower())) for text in texts]
     return [[0.05, *(float(bool(of & meaning)) for meaning in MEANINGS)] for of in words]
 

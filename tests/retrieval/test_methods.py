@@ -34,7 +34,7 @@ QUESTION = "Who rebuilt the weir of Quenda?"
 
 @pytest.fixture
 def toy() -> Iterator[str]:
-    """A method that ranks chunks by their length: this function is all there is of it."""
+    """A method that ranks chunks by their length, defined by a single function."""
 
     @ranking("toy-by-length", help="longest chunks first")
     def by_length(question: str, index: Index, settings: Settings) -> list[Hit]:
@@ -53,7 +53,7 @@ def index() -> Index:
 
 
 def squeezed(text: str) -> str:
-    """Return a text without white space: lines of help break anywhere, after hyphens too."""
+    """Return a text without white space, because lines of help break anywhere, even after hyphens."""
     return "".join(text.split())
 
 

@@ -1,4 +1,4 @@
-"""What is read for a fact: passages, and what the graph knows; windows that are filled; the ranking of searches."""
+"""The method for facts: contexts of passages and the graph, full windows, and the ranking of searches."""
 
 from __future__ import annotations
 
@@ -106,10 +106,10 @@ def test_every_method_fills_its_window_whatever_a_search_returns(method: str, la
     assert window.read["sources"][0] == len(window.sources) < 80
 
 
-# Which of the walk and likeness counts
+# Weights of the walk and of similarity
 
 ASKED = "Where did the director of The Glass Orchard die?"
-"""Names what one passage holds, which does not hold the rest: the walk has to go on from there."""
+"""The passage about the named film does not say the rest: the walk has to continue from it."""
 FILMS = (
     "The Glass Orchard is a 1961 drama film directed by Edla Marrow. It was brief.",
     "Edla Marrow was a director of stage and screen. She died in Tarn on 3 May 1980.",

@@ -1,4 +1,4 @@
-"""One open index, asked by many: a task has the same reply from all, and threads get the answers that one would."""
+"""One open index with many users: a task has the same reply for all, and threads get the same answers as one user."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WITHOUT_A_MODEL = [m for m in METHODS if not METHODS[m].needs]
 
 
 class Recording:
-    """The extractive model, and every task that it was given with its reply."""
+    """The extractive model, which records every task with its reply."""
 
     generative = False
     name = "extractive"
@@ -66,7 +66,7 @@ def folder(sample_index: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def done(folder: Path) -> list[tuple[Any, Any]]:
-    """Every task that the methods give to the model, with its reply."""
+    """Every task that the methods give to the model, with its reply, in order."""
     index = conspectus.open_index(folder)
     bare = replace(index, reports=())  # so that reports are written too
     recording, writing = Recording(index), Recording(bare)
@@ -132,7 +132,7 @@ async def test_a_task_of_indexing_has_the_same_reply_from_a_fresh_model_in_any_o
 
 
 def facts(answer: Answer) -> tuple[Any, ...]:
-    """Return what an answer says; its reason also tells how many reports it had to write first."""
+    """Return the parts of an answer without its reason, which mentions the number of reports written first."""
     return answer.text, answer.citations, answer.notices, answer.short, answer.level, answer.context_tokens
 
 

@@ -1,4 +1,4 @@
-"""A question about a name is answered in every language that answers are worded in, whatever the documents are in."""
+"""A question about a name is answered in every language that has wordings, whatever the language of the documents."""
 
 from __future__ import annotations
 

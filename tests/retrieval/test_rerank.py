@@ -1,4 +1,4 @@
-"""Reranking: the best chunks of a ranking in a second order, in searches, answers and measurements."""
+"""Reranking of the best chunks of a ranking, in searches, answers and measurements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TEXTS = (
 
 
 class Fixed:
-    """Scores passages by the first of some words that they hold."""
+    """Scores a passage by the first of the given words that it contains, 0 without any."""
 
     name = "fixed"
     usage = Usage()

@@ -1,4 +1,4 @@
-"""Roll-up: from what a question matches up the hierarchy, with reports written when they are needed."""
+"""Roll-up: from the matches of a question up the hierarchy, with reports written on demand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SETTINGS = {"reports": {"min_report_entities": 2}}
 
 WITH = a_built_index(*TEXTS, **SETTINGS)
 WITHOUT = a_built_index(*TEXTS, reports={"min_report_entities": 2, "write": False})
-"""The same as `--no-reports` makes it."""
+"""The same index without reports, as `--no-reports` makes it."""
 CHOSEN = Settings(reports=ReportSettings(min_report_entities=2))
 
 
@@ -56,7 +56,7 @@ def test_a_question_matches_annotations_by_the_words_of_their_names_and_descript
     found = match_annotations("What of the weir?", index, Settings())
 
     kinds = [(a.kind, a.number) for a in found]
-    assert kinds[0] == ("entity", 0)  # it is named
+    assert kinds[0] == ("entity", 0)  # the question names it
     assert {("claim", 0), ("report", 1), ("relationship", 0)} <= set(kinds)
     assert ("entity", 1) not in kinds
     monkeypatch.setattr(rollup, "MATCHES", 2)
@@ -101,7 +101,7 @@ def test_where_there_are_vectors_what_the_nearest_sentences_mention_matches_too(
 
 
 def a_tree() -> list[Community]:
-    """A root of eight with two halves, each of two parts of two."""
+    """A root of eight entities with two children, each with two children of two entities."""
     root = Community("0", 0, 0, -1, (1, 2), tuple(range(8)))
     halves = [
         Community("1", 1, 1, 0, (3, 4), (0, 1, 2, 3)),
@@ -140,7 +140,7 @@ def test_of_a_community_and_a_part_of_it_the_part_is_started_from():
     assert roll_up({1: 5.0, 3: 1.0}, a_tree(), share=0.9)[0] == [3]
 
 
-# Reports just in time
+# On-demand reports
 
 
 def test_a_report_written_for_a_question_is_the_one_that_indexing_would_have_written():

@@ -1,4 +1,4 @@
-"""With a language model `auto` looks again where the evidence did not suffice, for what was missing."""
+"""With a language model, `auto` retrieves a second time for what is missing if the evidence is not sufficient."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FOUND = "<DATA_SUFFICES> yes </DATA_SUFFICES>\nIn Lissam [Data: Sources (1)]."
 
 
 def ask(*replies: Any, method: str = "auto", **more: Any) -> tuple[Answer, list[AnswerFromContext]]:
-    """Ask with a window of two chunks, by a model that replies so; return the answer and what the model was given."""
+    """Ask with a window of two chunks and a model with given replies; return the answer and the model's tasks."""
     model = ScriptedModel({AnswerFromContext: list(replies)})
     heard = {name: more.pop(name) for name in ("on_text", "on_method") if name in more}
     chosen = {"answer.context_tokens": 1000}
@@ -173,14 +173,14 @@ def test_without_a_language_model_there_is_one_round_and_nothing_quoted_is_not_s
 
 
 def lacking(messages: Any, *more: Any) -> str:
-    """Reply as the simulated model does, but find something missing in what was read for any question."""
+    """Reply as the simulated model does, but report missing evidence for every question."""
     if task_of(messages) == "AnswerFromContext":
         return "<DATA_SUFFICES> no: the price of the mill </DATA_SUFFICES>\nIt is not told."
     return reply_to(messages, *more)
 
 
 def with_the_least_budget(question: str, folder: Path, server: SimulatedServer) -> Answer:
-    """Answer with the least budget that reaches for a call: nothing is sent where it does not."""
+    """Answer with the smallest budget that allows a call; a smaller one sends nothing."""
     for budget in range(1000, 20_000, 500):
         with suppress(BudgetReached):
             limited = settings(server.url, llm__budget_tokens=budget, answer__context_tokens=1000)
@@ -213,14 +213,14 @@ def rows_of(file: str) -> list[dict[str, Any]]:
 
 
 def answers_of(file: str) -> dict[str, str]:
-    """Return the recorded answers by their questions, without markers of citations."""
+    """Return the recorded answers by question, without citation markers."""
     return {row["question"]: re.sub(r"\[\d+\]", "", row["answer"]) for row in rows_of(f"answers/{file}")}
 
 
 @pytest.fixture(scope="module")
 def run() -> dict[str, Any]:
-    """The questions that the recorded model could not answer by `auto`: what it said then and by another method, and
-    what it wanted to look up next, its own clue or else the sentence that says what is not told.
+    """The questions that the recorded model could not answer by `auto`: its replies by `auto` and another method, and
+    its clue query (without one, the sentence of its answer that says what is missing).
     """
     if not RECORDED.is_dir():
         pytest.skip(f"needs the recorded run in {RECORDED}")
@@ -239,8 +239,8 @@ def run() -> dict[str, Any]:
 def test_what_a_strong_model_did_not_find_is_found(
     window: int, answered: int, run: Mapping[str, Any], tmp_path: Path
 ):
-    """A model that says what the recorded one said: its answer where all evidence is in the context, else that it is
-    not in the sources. Windows of 2,200 tokens are as large as what it was given then.
+    """The model repeats the recorded replies: the answer if the context has all the evidence, else that the sources do
+    not contain it. A window of 2,200 tokens is as large as the recorded contexts.
     """
     folder = tmp_path / "index"
     shutil.copytree(RECORDED / "index", folder)

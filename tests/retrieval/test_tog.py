@@ -1,5 +1,5 @@
-"""Think-on-Graph: what is asked of the model at each step, which names are kept, and what comes of it without
-one.
+"""Think-on-Graph: the tasks of each step, which entities remain after pruning, and the results without a language
+model.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ async def test_the_paths_grow_by_the_chosen_relations_until_the_facts_are_comple
     ]  # fmt: skip
     assert [topic.name for topic in second.topics] == ["Ada Byrne"]
     assert second.clues == ("Where was Ada Byrne born?",)
-    assert ("owner", True) not in [(e.relation, e.inverse) for e in second.topics[0].edges]  # Rook was passed
+    assert ("owner", True) not in [(e.relation, e.inverse) for e in second.topics[0].edges]  # visited before
     assert found.answers == ("Lune",)
     assert [trail.names for trail in found.paths] == [("Rook", "Ada Byrne", "Lune")]
     assert found.rounds == 2
@@ -192,7 +192,7 @@ async def test_each_path_goes_on_with_a_clue_of_its_own():
 
 
 class Initials:
-    """An embedder to which texts are alike that begin with the same letter."""
+    """An embedder that gives texts with the same first letter the same vector."""
 
     name, dimension = "initials", 26
 

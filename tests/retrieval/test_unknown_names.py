@@ -1,4 +1,4 @@
-"""Names that a question has and the corpus has not."""
+"""Names in a question that do not occur in the corpus."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_a_name_that_no_document_has_is_absent():
     assert unknown_names("Did Mara Tolan meet Ruben Vale in Quenda?", INDEX) == ["Ruben", "Vale"]
     assert unknown_names("Who rebuilt the weir of Quenda?", INDEX) == []
     assert unknown_names("What did Per say of Mara Tolan?", INDEX) == []  # a stopword is in no index
-    assert unknown_names("Who rebuilt the cathedral?", INDEX) == []  # no name: it may be said in other words
+    assert unknown_names("Who rebuilt the cathedral?", INDEX) == []  # not a name: it may have a synonym
 
 
 def test_whoever_misspells_a_name_is_told_the_one_it_is_like():

@@ -1,4 +1,4 @@
-"""The walk finds what shares no word with the question, and leaves single-answer questions to words."""
+"""The walk finds passages without words of the question; passages that cover the question are ranked by words."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_an_index_without_the_arrays_says_how_to_get_them():
     index = an_index()
     old = replace(index, arrays={k: v for k, v in index.arrays.items() if not k.startswith("walk")})
 
-    with pytest.raises(UsageError, match="documents anew"):
+    with pytest.raises(UsageError, match="documents again"):
         ranked(QUESTION, old)
 
 

@@ -18,7 +18,7 @@ import conspectus
 uvicorn = pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 pytest.importorskip("mcp", reason="the extra serve is not installed")
 transports: Any = pytest.importorskip("httpx2._transports.default")
-# Each request would read all certificates of the system anew.
+# Otherwise each request would read all certificates of the system again.
 transports.create_ssl_context = cache(transports.create_ssl_context)
 
 from conspectus.server.app import ServerOptions, create_app  # noqa: E402
@@ -29,7 +29,7 @@ SAMPLE = Path(conspectus.__file__).parent / "sample"
 
 @dataclass
 class Running:
-    """A server that listens: its address, what it lets in, and its application."""
+    """A running server: its address, its access rules, and its application."""
 
     url: str
     access: Access
@@ -71,7 +71,7 @@ def server(sample_index: Path) -> Iterator[Running]:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., Running]]:
-    """Run servers that end with the test."""
+    """A function that starts servers, which end with the test."""
     with ExitStack() as stack:
         yield lambda *folders, **options: stack.enter_context(serving(*folders, **options))
 
@@ -86,12 +86,12 @@ CHROMIUM_FLAGS = [
 ]
 
 PATIENCE = 30_000
-"""Milliseconds that a page may take to show what is expected of it: a machine that is busy takes several seconds."""
+"""Milliseconds to wait for the expected content of a page: on a busy machine it takes several seconds."""
 
 
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
-    """Where the system's Chromium is, else the one that `make test-web` installs."""
+    """Return the path of the system's Chromium, or of the one that `make test-web` installs."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = CHROMIUM
     if not path:
@@ -115,7 +115,7 @@ def browser(chromium_path: str) -> Iterator[Any]:
 
 @dataclass
 class Visit:
-    """A page of the app, and what went wrong on it: errors of scripts, and requests to other origins."""
+    """A page of the app with its problems: script errors, and requests to other origins."""
 
     page: Any
     errors: list[str]
@@ -124,7 +124,7 @@ class Visit:
 
 @pytest.fixture
 def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
-    """Open pages of the app that end with the test."""
+    """A function that opens pages of the app, which are closed with the test."""
     with ExitStack() as stack:
 
         def open_page(url: str, *, width: int = 1280, theme: str = "light") -> Visit:

@@ -195,7 +195,7 @@ def test_a_follow_up_question_is_read_in_the_light_of_the_one_before(
 
 @dataclass
 class Slow:
-    """An answer that stops after its first words until it is released."""
+    """An answer that pauses after its first words until the test continues it."""
 
     released: threading.Event
     cancelled: threading.Event
@@ -375,7 +375,7 @@ def test_markdown_of_answers_is_set_and_the_rest_stays_text(
 
 @pytest.fixture
 def modelled(sample_index: Path, tmp_path: Path) -> Iterator[Callable[..., Running]]:
-    """Serve a copy of the sample index with a simulated model, each call of which fails for good when it fails."""
+    """Serve a copy of the sample index with a simulated model, whose failed calls are not retried."""
     with ExitStack() as stack:
 
         def serve(model: SimulatedServer, **settings: Any) -> Running:
@@ -394,7 +394,7 @@ def test_what_a_question_takes_is_shown_before_it_is_asked(
         page = visit(modelled(model).url).page
         estimate = page.locator("#estimate")
         expect(estimate).to_contain_text("openai/simulated")
-        page.locator(".examples button").first.click()  # it is proposed, and not asked
+        page.locator(".examples button").first.click()  # fills in the question without asking it
         expect(page.locator("#question")).to_have_value(THEMES)
         expect(page.locator(".composer .help")).to_contain_text("global: ")
         expect(estimate).to_contain_text(re.compile(r"\d calls · about [\d,]+ tokens"))

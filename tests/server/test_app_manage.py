@@ -51,7 +51,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def own(built: Path, tmp_path: Path, serve: Callable[..., Running]) -> Running:
-    """A server of an index that may be changed."""
+    """A server for an index that may be changed."""
     return serve(shutil.copytree(built, tmp_path / "own"))
 
 
@@ -70,7 +70,7 @@ def states(running: Running) -> list[tuple[str, str]]:
 
 
 def drop(page: Any, *paths: Path) -> None:
-    """Drop files or folders on the page, as the desktop does."""
+    """Drop files or folders on the page, as a desktop does."""
     box = page.locator(".drop").bounding_box()
     data = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
     session = page.context.new_cdp_session(page)
@@ -80,7 +80,7 @@ def drop(page: Any, *paths: Path) -> None:
 
 
 def tab_to(page: Any, name: str) -> None:
-    """Press Tab until what has the focus is called so."""
+    """Press Tab until the element with this name has the focus."""
     called = "document.activeElement.getAttribute('aria-label') || document.activeElement.textContent.trim()"
     for _ in range(80):
         if page.evaluate(called) == name:
@@ -103,7 +103,7 @@ def test_an_index_is_made_by_drag_and_drop(
     running = serve(tmp_path / "new")
     visited = visit(running.url)
     page = visited.page
-    expect(page.locator(".drop")).to_be_visible()  # there is nothing to ask yet
+    expect(page.locator(".drop")).to_be_visible()  # there is no index to ask yet
     drop(page, files)
     rows = page.locator(".files li")
     expect(rows).to_have_count(4)
@@ -127,7 +127,7 @@ def test_an_index_is_made_by_drag_and_drop(
     expect(page.locator("a.marker").first).to_be_visible()
     assert "Ada Brook" in page.locator("main").inner_text()
     page.get_by_role("link", name="Manage").click()
-    expect(result.locator(".unread")).to_contain_text("broken.pdf")  # whoever comes back sees it again
+    expect(result.locator(".unread")).to_contain_text("broken.pdf")  # a returning user sees it again
     assert visited.errors == []
     assert visited.foreign == []
 
@@ -183,7 +183,7 @@ def test_a_build_with_a_model_is_started_by_those_who_saw_what_it_takes(
         assert httpx.get(running.url + "/api/jobs").json() == []
         page.locator("button.primary").click()
         expect(page.locator(".job")).to_be_visible()
-        # whoever comes back finds it, and the menu says so
+        # a returning user finds it, and the menu mentions it
         page.get_by_role("link", name="Ask").first.click()
         expect(page.locator(".bar .running")).to_be_visible()
         expect(page.locator(".job")).to_be_visible()
@@ -214,7 +214,7 @@ def test_a_wrong_alias_is_put_right_applied_and_undone(own: Running, visit: Call
     page = visit(entity(own, "Ada Brook")).page
     alias = page.locator(".aliases li")
     expect(alias).to_contain_text("Brook")
-    expect(alias.locator(".note")).not_to_be_empty()  # why it was joined
+    expect(alias.locator(".note")).not_to_be_empty()  # the reason of the alias decision
     alias.get_by_role("button").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("next build")
@@ -228,7 +228,7 @@ def test_a_wrong_alias_is_put_right_applied_and_undone(own: Running, visit: Call
     assert {"Brook", "Ada Brook"} <= names(own)
     assert states(own) == [("split", "applied")]
     page.get_by_role("link", name="Show the entity").click()
-    expect(page.locator(".entries li")).to_have_count(2)  # the name is one of each now
+    expect(page.locator(".entries li")).to_have_count(2)  # both entities are listed
     page.go_back()
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".taken-back")).to_contain_text("Brook")
@@ -323,14 +323,14 @@ def test_an_index_is_rolled_back_by_keyboard_alone(own: Running, visit: Callable
     assert states(own) == [("rename", "waiting")]
 
 
-# All of them
+# All pages
 
 
 PAGES = ("/build", "/corrections", "/snapshots", "entity")
 
 
 def check(page: Any) -> None:
-    """Assert that axe finds nothing on a page as it is now."""
+    """Assert that axe finds no accessibility problem in the current state of a page."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run().then(result => result.violations)")
     assert [(row["id"], [node["html"] for node in row["nodes"]]) for row in found] == []

@@ -96,7 +96,7 @@ def width_of(page: Any) -> int:
 
 
 def settled(page: Any) -> None:
-    """Wait until the page shows what it has to."""
+    """Wait until the page shows its content."""
     expect(page.locator("main h1").first).to_be_visible()
     expect(page.locator("[aria-busy=true], .waiting")).to_have_count(0)
     page.wait_for_load_state("networkidle")
@@ -216,7 +216,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def nothing_runs_on(page: Any) -> None:
-    """Assert that a page has no element that runs or loads something."""
+    """Assert that a page has no element that runs scripts or loads resources."""
     active = page.locator("main").locator(
         "img, iframe, object, embed, svg, script, style, video, form[action]"
     )

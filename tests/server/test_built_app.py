@@ -1,4 +1,4 @@
-"""The built files of the web app are those of its sources, and are as small as they should be; no Node.js is needed."""
+"""The built files of the web app match its sources and are within their size limits; tested without Node.js."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_every_method_is_explained_in_chinese_too() -> None:
 
 
 def test_the_app_and_the_map_are_small() -> None:
-    """Whoever opens the app waits for all but the map; the map comes by itself, and whole in the offline page."""
+    """The app loads all files but the map at the start; the map is a separate file, and part of the offline page."""
 
     def size(*paths: Path) -> int:
         return sum(len(gzip.compress(path.read_bytes(), 9)) for path in paths)

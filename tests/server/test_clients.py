@@ -1,4 +1,4 @@
-"""The official clients of OpenAI and MCP work against the server as they are."""
+"""The unmodified official clients of OpenAI and MCP work with the server."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_streamed_completion_is_the_same(server: Running) -> None:
     )
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == whole
     assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
-    assert chunks[-1].usage.total_tokens == 0  # no language model was asked
+    assert chunks[-1].usage.total_tokens == 0  # no language model was called
 
 
 def test_an_unknown_model_is_not_found(server: Running) -> None:

@@ -24,12 +24,12 @@ TEXT = "Ada Brook founded Orran Mill in 1901. Orran Mill stands in Tarn Works. A
 
 @pytest.fixture
 def new(serve: Callable[..., Running], tmp_path: Path) -> Running:
-    """A server of a folder without an index."""
+    """A server for a folder without an index."""
     return serve(tmp_path / "new")
 
 
 def follow(running: Running, job: Any) -> Any:
-    """Wait for the end of a job; return it with what was seen of its stages on the way."""
+    """Wait for the end of a job; return it with the stages that it reported."""
     seen: list[Any] = []
     with httpx.stream("GET", f"{running.url}/api/jobs/{job['id']}/events", timeout=120) as response:
         for line in response.iter_lines():
@@ -80,7 +80,7 @@ def test_an_alias_is_split_off_and_what_was_undone_is_listed(new: Running) -> No
     upload(new, "mill.txt", TEXT)
     upload(new, "letter.txt", "Brook wrote to Edith Hale. Ada Brook paid for the lamp of Edith Hale.")
     follow(new, httpx.post(new.url + "/api/builds", json={}).json())
-    assert httpx.get(new.url + "/api/uploads").json()["folders"] == []  # the uploads themselves are none
+    assert httpx.get(new.url + "/api/uploads").json()["folders"] == []  # the folder of uploads is not listed
     corrections = new.url + "/api/corrections"
     body = {"kind": "split", "name": "Ada Brook", "into": "Brook", "note": "her father"}
     assert httpx.post(corrections, json={**body, "into": "Hale"}).status_code == 400
@@ -125,7 +125,7 @@ def test_an_upload_that_is_too_large_is_refused_and_leaves_nothing(
 def test_the_number_of_uploads_is_limited(new: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "MAX_UPLOADED_FILES", 2)
     assert [upload(new, f"{n}.txt", TEXT).status_code for n in range(3)] == [201, 201, 400]
-    assert upload(new, "1.txt", TEXT + "!").status_code == 201  # it takes the place of one
+    assert upload(new, "1.txt", TEXT + "!").status_code == 201  # it replaces an earlier upload
 
 
 def test_a_file_that_cannot_be_parsed_does_not_end_the_server_or_the_build(new: Running) -> None:

@@ -22,7 +22,7 @@ INK = """canvas => {
 
 @pytest.fixture
 def page(browser: Any, server: Any) -> Iterator[Any]:
-    """A tab on the server; what a page logs as an error, and what it asks of others, fails the test."""
+    """A browser tab on the server; logged errors and requests to other origins fail the test."""
     errors: list[str] = []
     context = browser.new_context(base_url=server.url, locale="en", reduced_motion="reduce")
     tab = context.new_page()

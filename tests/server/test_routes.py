@@ -1,4 +1,4 @@
-"""Any request gets a documented result or an error in one form; metrics and logs tell no content."""
+"""Any request gets a documented result or an error in one format; metrics and logs contain no content."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ routes = [f"{method.upper()} {path}" for path, methods in schema["paths"].items(
 
 
 def has_one_form(body: Any) -> bool:
-    """Whether a body is an error as every route sends it; one of an unknown name has those that are like it too."""
+    """Return whether a body is an error in the common format; for an unknown name, it also has similar names."""
     error = body["error"]
     near = {"name", "near"} if error["type"] == "NotFound" and error.get("near") else set[str]()
     return set(body) == {"error"} and set(error) == {"type", "message"} | near and bool(error["message"])
@@ -39,9 +39,9 @@ FEW = settings(max_examples=4, deadline=None, suppress_health_check=SLOW, derand
 
 @pytest.fixture(scope="module")
 def requests_of() -> Callable[[str, Callable[[Any], None]], None]:
-    """Calls a function with requests of a route: what its schema allows at its limits, and four that are drawn.
+    """Calls a function with requests of a route: limit cases of its schema, and four random ones.
 
-    Schemathesis' own decorator would make all of them when tests are collected, in every process of pytest-xdist.
+    Schemathesis' own decorator would generate all requests at collection, in every process of pytest-xdist.
     """
     schemathesis = pytest.importorskip("schemathesis")
     from schemathesis.generation.hypothesis.builder import (
@@ -81,7 +81,7 @@ def test_any_request_gets_a_result_or_an_error_in_one_form(
 
     sent: list[int] = []
     with Session() as session:
-        session.trust_env = False  # it would look for a proxy before each request
+        session.trust_env = False  # otherwise it looks for a proxy before each request
         requests_of(route, check)
     assert len(sent) > 4
 

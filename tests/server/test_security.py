@@ -131,7 +131,7 @@ def test_a_body_that_does_not_arrive_is_given_up(
 
 
 def sent(running: Running, request: bytes) -> bytes:
-    """Return what the server answers until it closes the connection: clients would mend what is sent."""
+    """Send raw bytes, which clients would correct; return the reply until the server closes the connection."""
     parts = urlsplit(running.url)
     with socket.create_connection((parts.hostname, parts.port)) as raw:
         raw.sendall(request)
@@ -167,7 +167,7 @@ def test_small_replies_do_not_wait_for_acknowledgements() -> None:
     with Address("127.0.0.1", 0).listener() as listener:
         assert (
             listener.proto == socket.IPPROTO_TCP
-        )  # else asyncio leaves Nagle's algorithm on: 40 ms a request
+        )  # otherwise asyncio leaves Nagle's algorithm on: 40 ms per request
 
 
 def test_a_client_above_the_rate_limit_waits(serve: Callable[..., Running], sample_index: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_client_above_the_rate_limit_waits(serve: Callable[..., Running], samp
     ],
 )
 def test_no_path_leaves_the_folder_of_the_app(server: Running, path: str) -> None:
-    # clients resolve the dots themselves
+    # clients would resolve the dots themselves
     answer = sent(server, f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
     assert b"import" not in answer
     assert answer.split()[1] in (b"200", b"404")

@@ -177,8 +177,8 @@ def test_a_model_of_the_environment_or_of_the_settings_file_answers(
         running = serve(sample_index, read_only=True)
         assert httpx.get(running.url + "/api/indexes").json()[0]["model"] == "openai/simulated"
         lacks = {row["name"]: row["lacks"] for row in httpx.get(running.url + "/api/methods").json()}
-        assert lacks["direct"] == []  # only a language model answers without reading
-        body = {"question": f"{QUESTION} ({place})", "method": "local"}  # replies are cached
+        assert lacks["direct"] == []  # only a language model can answer without a context
+        body = {"question": f"{QUESTION} ({place})", "method": "local"}  # not yet cached
         estimated = httpx.post(running.url + "/api/ask/estimate", json=body).json()["estimate"]
         assert estimated["calls"][0] > 0
         assert httpx.post(running.url + "/api/ask", json=body, timeout=60).json()["usage"]["calls"] > 0

@@ -1,4 +1,4 @@
-"""The server as a process of its own, under load: a rebuild by another process, and what its log says."""
+"""The server as a separate process, under load: a rebuild by another process, and its log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ASKERS = 4
 
 @contextmanager
 def process(index: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[str]]]:
-    """Run `conspectus serve` with a token; yield its address, and the lines of its log, all of them at the end."""
+    """Run `conspectus serve` with a token; yield its address, and the lines of its log, complete at the end."""
     monkeypatch.setenv("CONSPECTUS_TOKEN", TOKEN)
     command = [sys.executable, "-m", "conspectus", "serve", "-i", str(index), "--port", "0", "--no-browser"]
     with subprocess.Popen(
@@ -94,21 +94,21 @@ def test_neither_token_nor_login_code_is_in_the_log(
         with httpx.Client(transport=transport, timeout=60) as client:
             assert client.get(link).status_code == 303
             assert client.get(link).status_code == 401  # it works once
-            assert client.get(url + "/api/status").status_code == 200  # by the cookie
+            assert client.get(url + "/api/status").status_code == 200  # with the cookie
             session = client.cookies["conspectus_session"]
             client.get(url + "/api/nothing", params={"token": TOKEN, "code": session})
         httpx.get(url + "/api/status", headers={"authorization": f"Bearer {TOKEN}x"})
     secrets = (TOKEN, session, link.rpartition("=")[2])
     statuses = [row["status"] for row in map(json.loads, log[2:]) if "status" in row]
-    assert sorted(statuses) == [200, 303, 401, 401, 404]  # what was refused is in it, too
+    assert sorted(statuses) == [200, 303, 401, 401, 404]  # it includes refused requests
     assert not [line for line in log[2:] for secret in secrets if secret in line]
 
 
 def test_a_folder_without_an_index_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uvicorn.Server.run", lambda *_args, **_named: None)  # which would wait for ever
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_args, **_named: None)  # it would wait for ever
     missing = tmp_path / "mistyped"
 
     result = CliRunner().invoke(app, ["serve", "--index", str(missing), "--port", "0", "--no-browser"])
 
     assert result.exit_code == 0
-    assert result.stderr.count(str(missing)) == 2  # what is served, and what it lacks
+    assert result.stderr.count(str(missing)) == 2  # once as served, once as missing

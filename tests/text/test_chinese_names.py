@@ -12,7 +12,7 @@ from conspectus.text.vocabulary import read_vocabulary
 
 
 def found(*sentences: str) -> dict[str, str]:
-    """The names of sentences with their types."""
+    """Return the names in sentences with their types."""
     vocabulary = read_vocabulary(sentences, ["zh"] * len(sentences))
     return {mention.words[0]: mention.type for mention in find_chinese(vocabulary)}
 

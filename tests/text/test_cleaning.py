@@ -1,4 +1,4 @@
-"""What of a text is no content, and how characters of the content lead to those of the text."""
+"""Which parts of a text are omitted as no content, and the mapping from content to text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cleaned(text: str) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of the content, without the empty ones."""
+    """Return the non-empty lines of the content."""
     return [line for line in cleaned(text).splitlines() if line.strip()]
 
 
@@ -239,7 +239,7 @@ def test_nothing_is_omitted_where_cleaning_is_switched_off():
     assert content_of(document).text == text
 
 
-# Laws
+# General properties
 
 PIECES = (
     "[", "]", "](", "(", ")", "!", "![plan](p.png)", "[the map](m.png)", "**", "_", "<p>", "</p>", "<b", "<!--", "-->",
@@ -251,7 +251,7 @@ texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=30).map
 
 @st.composite
 def documents(draw: st.DrawFn) -> Document:
-    """A document with what cleaning omits, or with any other characters omitted."""
+    """A document with the spans that cleaning omits, or with random omitted spans."""
     text = draw(texts)
     edges = sorted(draw(st.sets(st.integers(0, len(text)), max_size=12)))
     chosen = edges[: len(edges) // 2 * 2]
@@ -360,7 +360,7 @@ def test_a_quotation_leads_to_its_characters_though_markup_is_inside(words: list
 )
 @pytest.mark.parametrize("around", ["", "[the map](m.png) "])
 def test_the_work_grows_in_proportion_to_the_text(piece: str, around: str):
-    fresh = count()  # what is omitted of a text is remembered
+    fresh = count()  # a new text each time: the omitted spans are cached
     assert grows_linearly(lambda n: omitted(f"{around}{piece * n}{around}\n\n{next(fresh)}"), 500)
 
 
@@ -372,4 +372,4 @@ def test_a_long_line_with_a_bracket_that_is_never_closed_takes_little_memory():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert peak < 20 * len(text)  # bytes; the pattern took 80 for each character
+    assert peak < 20 * len(text)  # bytes; the pattern once took 80 per character

@@ -1,4 +1,4 @@
-"""What questions are after, by their words and form; all of them made up, in English and Chinese."""
+"""The intent of questions, by their words and form; all are made up, in English and Chinese."""
 
 from __future__ import annotations
 

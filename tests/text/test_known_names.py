@@ -1,4 +1,4 @@
-"""Laws of finding known names, and of the hashes that an index keeps them by."""
+"""Properties of finding known names, and of the hashes under which an index stores them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which language a text is in, and which languages a corpus."""
+"""Detecting the language of a text, and the languages of a corpus."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ TEXTS = {
     "zh": "渔民们没有出海，因为风很大。",
     "th": "ชาวประมงไม่ได้ออกทะเลเพราะลมแรง",
 }
-"""A sentence in each language that is told by its words."""
+"""A sentence in each language that is detected by its words."""
 
 
 @pytest.mark.parametrize(

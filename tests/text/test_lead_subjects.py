@@ -1,4 +1,4 @@
-"""What a passage is about: its title and the subject of its first sentence."""
+"""Lead subjects of a passage: its title and the subject of its first sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lexicon of a corpus: what its sentences mention, and what that is called and is."""
+"""The lexicon of a corpus: the mentions of its sentences, with names and types."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def types_of(lexicon: Lexicon) -> dict[str, str]:
 
 
 def mentions(lexicon: Lexicon) -> dict[str, list[str]]:
-    """What each sentence mentions, in order."""
+    """Return the names that each sentence mentions, in order."""
     return {
         text: [lexicon.names[m] for m in lexicon.mentions[lexicon.starts[i] : lexicon.starts[i + 1]]]
         for i, text in enumerate(lexicon.sentences.texts)

@@ -1,4 +1,4 @@
-"""Whatever may name something, taken generously."""
+"""Mentions: all word sequences that may be names, with high recall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names: which words make one, as the corpus writes them."""
+"""Names: which words form one, by their use in the corpus."""
 
 from __future__ import annotations
 

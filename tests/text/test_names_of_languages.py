@@ -48,7 +48,7 @@ NAMES = {
 
 
 def told(names: str) -> dict[str, str]:
-    """`person: A, B; work: C` as the types of A, B and C."""
+    """Parse `person: A, B; work: C` into the types of A, B and C."""
     parts = [part.split(": ") for part in names.split("; ")]
     return {name: kind for kind, listed in parts for name in listed.split(", ")}
 
@@ -74,7 +74,7 @@ def test_names_are_found_with_their_types(language: str):
     ],
 )
 def test_common_words_with_a_capital_are_no_names(language: str, words: str):
-    """Where nouns have capitals, and where a word opens its sentence."""
+    """In languages with capitalised nouns, and for the first word of a sentence."""
     found = typed(read(language))
 
     assert not [word for word in words.split() if found.get(word) not in (None, "concept")]

@@ -1,4 +1,4 @@
-"""Concepts: noun phrases told by how the corpus uses their words."""
+"""Concepts: noun phrases, recognised by the use of their words in the corpus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILLER = [
 
 
 def concepts(*sentences: str, least: int = 2) -> set[str]:
-    """The concepts of the sentences, which stand in two documents amid sentences about other things."""
+    """Return the concepts of sentences that occur in two documents among sentences about other things."""
     corpus = [*FILLER, *sentences, *FILLER, *sentences]
     document = np.arange(len(corpus)) // 6
     vocabulary = read_vocabulary(corpus)

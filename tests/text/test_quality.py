@@ -1,4 +1,4 @@
-"""How fit a sentence is to stand alone."""
+"""How well a sentence can be understood without its context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which things meet more often than by chance."""
+"""Which entities occur together more often than by chance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THINGS = 40
 
 
 def related(contexts: Sequence[Sequence[int]], things: int = THINGS) -> Pairs:
-    """The pairs of things that are related, the lower number first."""
+    """Return the pairs of related entities, the lower number first."""
     numbers = np.array([i for i, named in enumerate(contexts) for _ in named], np.int32)
     members = np.array([thing for named in contexts for thing in named], np.int32)
     codes = significant_pairs(numbers, members, things, len(contexts)).tolist()
@@ -91,7 +91,7 @@ def test_the_order_of_contexts_does_not_matter(contexts: list[list[int]], random
     assert related(random.sample(contexts, len(contexts))) == related(contexts)
 
 
-# Sizes that a document more or less does not change
+# Sizes that do not change with one document more or less
 
 
 @given(st.integers(0, 10**9))

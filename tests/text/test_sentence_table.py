@@ -1,4 +1,4 @@
-"""The sentences of a corpus: where they stand, who says them, and what is left out as furniture."""
+"""The sentences of a corpus: their spans, their speakers, and the omission of boilerplate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERBS = ("crossed the weir", "stood on the quay", "sank in the mud", "sold his o
 
 
 def told(i: int) -> str:
-    """A sentence that no other number gives."""
+    """Return a sentence that differs for every number."""
     return f"{SUBJECTS[i % 7]} {VERBS[i % 5]} on day {i} of the flood."
 
 
@@ -34,7 +34,7 @@ def sentences_of(*texts: str) -> list[str]:
 
 
 def said_by(*texts: str) -> dict[str, str]:
-    """Who says each sentence, "" for nobody."""
+    """Return the speaker of each sentence, "" for nobody."""
     table, sentences = read(*texts)
     names = [*table.speakers, ""]
     return {text: names[i] for text, i in zip(sentences, table.speaker.tolist(), strict=True)}
@@ -134,7 +134,7 @@ def test_a_label_that_returns_names_who_speaks():
 
 
 def minutes(i: int, label: str, others: int) -> str:
-    """A record of one meeting: two lines with a label among others."""
+    """Return the minutes of one meeting: two labelled lines among others."""
     first, second = (f"{label}: that {told(i * 10 + n).lower()}" for n in (1, 2))
     rest = [told(i * 10 + n) for n in range(3, 3 + others)]
     return "\n".join([*rest[:1], first, *rest[1:], second])
@@ -209,7 +209,7 @@ def test_where_a_document_is_cut_inside_a_turn_the_overlap_tells_who_speaks():
     assert said_by(talk, second)[told(5)] == "ZORBA"
 
 
-# Furniture
+# Boilerplate
 
 
 @pytest.mark.parametrize(("path", "left_out"), [("talks/flood diary-part2.txt", True), ("notes.txt", False)])
@@ -244,7 +244,7 @@ def test_the_torn_edge_of_a_document_that_another_holds_whole_is_left_out():
     assert sentences_of(first, second) == [told(1), told(2), told(3), told(4)]
 
 
-# How the work grows
+# Growth of the work
 
 DISCLAIMER = "This message is meant for its addressee alone, and nobody else may read it."
 

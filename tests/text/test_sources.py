@@ -1,4 +1,4 @@
-"""Documents that are parts of one work."""
+"""Sources: numbered documents that are parts of one work count as one source."""
 
 from __future__ import annotations
 

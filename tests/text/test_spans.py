@@ -1,4 +1,4 @@
-"""Where the words of a quotation stand."""
+"""Finding the span of a quotation in a text."""
 
 from __future__ import annotations
 

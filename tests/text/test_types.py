@@ -1,4 +1,4 @@
-"""What kind of thing a name names."""
+"""The type of the entity that a name denotes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the use of words in a corpus tells of them."""
+"""The vocabulary: properties of words derived from their use in the corpus."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_an_address_is_one_token_and_a_long_run_of_signs_is_looked_at_once():
     ]
     assert (
         len(tokens_in("See " + "." * 1_000_000)) == 1_000_001
-    )  # takes an hour when each looks for an address
+    )  # takes an hour if each position is searched for an address
 
 
 def test_what_is_cached_by_hash_is_computed_once_until_there_is_too_much():

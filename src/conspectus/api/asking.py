@@ -216,7 +216,7 @@ async def asearch(
     named_model(options.get("embedder"))
     view = viewed(index, where)
     if method in METHODS and method not in RANKINGS:
-        raise UsageError(f"{method} ranks no chunks; these do: {', '.join(RANKINGS)}")
+        raise UsageError(f"{method} does not rank chunks; these do: {', '.join(RANKINGS)}")
     ranking = named(RANKINGS, method)
     view.check(METHODS[method].needs)
     settings = run_of(options, view.built, language_model=None, overrides={"search.k": k}).settings
@@ -252,7 +252,7 @@ class Request:
         check_question(question, run.settings.answer.context_tokens)
         name, level, why = options.get("method") or "auto", options.get("level"), ""
         if level is not None and name not in ("auto", "global"):
-            raise UsageError(f"a level goes with the method global, not with {name}")
+            raise UsageError(f"a level can be used only with the method global, not with {name}")
         if name == "auto" and level is not None:
             name, why = "global", "a level was given"
         elif name == "auto":
@@ -397,7 +397,7 @@ def _lacks(index: Index, run: Run) -> Iterator[str]:
     """Yield notices of what the index lacks: the function that was its model, and parts that failed."""
     name = str(index.settings.get("model", ""))
     if name.startswith(FUNCTION) and run.model is None and run.origins.get("model") == "default":
-        yield f"The index was built with the function {name}, which is not stored: model=... answers with it again."
+        yield f"The index was built with the function {name}, which is not stored: pass it again as model=..."
     failed = [failure for failure in index.failures if failure.stage in ("extract", "describe", "reports")]
     if failed:
         first = failed[0].error.partition(": ")[0]
@@ -414,11 +414,11 @@ def viewed(index: IndexLike = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -
     """
     if isinstance(index, View):
         if where:
-            raise UsageError("conditions are given when a view is opened, not when it is asked")
+            raise UsageError("pass conditions when opening a view, not when asking it")
         return index
     given = cast("object", index)
     if not given or not isinstance(given, Index | str | Path | Sequence):
-        raise UsageError(f"an index, its folder or a list of them is asked, and not {given!r}")
+        raise UsageError(f"expected an index, its folder or a list of them, not {given!r}")
     indexes = [index] if isinstance(index, Index | WithIndex | str | Path) else index
     readable: list[Index] = []
     reason = ""
@@ -426,9 +426,9 @@ def viewed(index: IndexLike = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -
         name = own_embedder(whole)
         forgotten = name.startswith(FUNCTION) and not is_registered(name)
         if forgotten:
-            reason = f"the function {name} that made them is not here; give it as embedder=..."
+            reason = f"the function {name} that made them is not available; pass it as embedder=..."
         readable.append(whole.derive(embedding.without_vectors) if forgotten else whole)
     view = select_view(readable, where)
     if reason:
-        view = replace(view, remarks=(*view.remarks, f"Vectors are left out: {reason}"), no_vectors=reason)
+        view = replace(view, remarks=(*view.remarks, f"Vectors are not used: {reason}"), no_vectors=reason)
     return view

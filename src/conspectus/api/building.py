@@ -292,12 +292,12 @@ def _update_notices(built: Built, *, from_memory: bool, fresh: bool) -> Iterator
     """Yield notices of possible mistakes: settings that changed, and documents that were not given again."""
     update = built.update
     if update.rebuild_reasons and update.existing and not fresh:
-        yield f"All was made anew: {'; '.join(update.rebuild_reasons)}."
+        yield f"Rebuilt from scratch: {'; '.join(update.rebuild_reasons)}."
     deleted = update.changes.deleted if update.changes else ()
     if from_memory and deleted and not update.replaced_documents:
         removed = counted(len(deleted), "document")
-        back = f"{_rollback(built.folder)} returns to the index before"
-        yield f"{removed} not given again, and so removed from the index: {back}."
+        back = f"{_rollback(built.folder)} restores the previous index"
+        yield f"Removed {removed} from the index (not given again): {back}."
 
 
 def _rollback(folder: Path) -> str:
@@ -354,9 +354,9 @@ def _warn_of_replacement(update: Update, request: BuildRequest) -> str:
     if source := ", ".join(folders_of(update.changes.deleted)):
         taken = f"{taken} of {source}"
     warning = (
-        f"This takes {taken}, all that the index has, out of it and puts others in their place."
-        f" {_rollback(request.folder)} returns to them; folder=DIR makes an index of its own, and"
-        " conspectus.build([A, B]) one of both."
+        f"This replaces everything in the index ({taken}) with other documents."
+        f" {_rollback(request.folder)} restores them; folder=DIR makes a separate index, and"
+        " conspectus.build([A, B]) one index of both."
     )
     if request.progress:
         request.progress.note(warning)

@@ -62,7 +62,7 @@ def correct(folder: str | Path, correction: Correction) -> Correction:
     kind = type(correction)
     if kind not in records.KINDS.values():
         kinds = ", ".join(kind.__name__ for kind in records.KINDS.values())
-        raise UsageError(f"a correction is one of conspectus.corrections ({kinds}), and not {correction!r}")
+        raise UsageError(f"a correction must be one of conspectus.corrections ({kinds}), not {correction!r}")
     target = path_of(folder)
     index = _built_here(target)
     path = records.file_of(target)
@@ -74,7 +74,7 @@ def correct(folder: str | Path, correction: Correction) -> Correction:
         values |= {"number": records.next_number(path), "date": correction.date or date.today().isoformat()}
         correction = records.validated(kind, values)
         if same := next((earlier for earlier in existing if earlier == correction), None):
-            raise UsageError(f"correction {same.number} says so already")
+            raise UsageError(f"correction {same.number} already says so")
         records.append(path, correction)
     return correction
 
@@ -94,19 +94,19 @@ def _with_own_names(correction: Correction, index: Index, new_names: Sequence[st
             values["names"] = tuple(dict.fromkeys(map(own, names)))
             values["into"] = own(into) if into in names else by_key.get(name_key(into), into)
             if {*values["names"]} == {values["into"]}:
-                raise UsageError(f"{' and '.join(names)} are one already: {values['into']}")
+                raise UsageError(f"{' and '.join(names)} are already one entity: {values['into']}")
         case Split(name, into, documents=()):
             aliases = find_entity(name, index).aliases
             if name_key(into) not in map(name_key, aliases):
                 raise UsageError(
-                    f"{into} is no alias of {name}: name the documents in which {name} means {into}"
+                    f"{into} is not an alias of {name}: name the documents in which {name} means {into}"
                 )
         case Split(documents=patterns):
             documents_at(patterns, index.documents)
         case Rename(to=to):
             other = by_key.get(name_key(to), values["name"])
             if other != values["name"]:
-                raise UsageError(f"there is a {other} already; if both are one, merge them")
+                raise UsageError(f"there is already an entity {other}; if both are the same, merge them")
         case _:
             pass
     return values
@@ -157,7 +157,7 @@ def _built_here(folder: Path) -> Index:
     index = store.read(folder)
     if "conspectus" not in index.origin:
         raise UsageError(
-            f"the graph of {folder} was imported and is taken as it was given: "
+            f"the graph of {folder} was imported and cannot be corrected here: "
             "correct it at its source and import it again, or index its documents"
         )
     return index

@@ -152,7 +152,7 @@ def check_embedder(resolved: Resolved, folder: Path) -> None:
     except (UsageError, ModelError) as error:
         if resolved.origins.get("vectors.embedder") != INDEX:
             raise
-        advice = f"this index has vectors of {name}: embedder='none' builds without"
+        advice = f"this index has vectors of {name}: embedder='none' builds without vectors"
         raise type(error)(f"{error}; {advice}") from None
 
 
@@ -171,8 +171,8 @@ def with_vectors(
     opened = _opened(name, settings, folder, spent)
     if opened is None:
         lost = own_embedder(before) if before else ""
-        again = f"{embed_call(folder, lost)} makes those of this one"
-        return index, (f"The index before had vectors of {lost}; {again}.",) if lost else ()
+        again = f"{embed_call(folder, lost)} computes those of this one"
+        return index, (f"The previous index had vectors of {lost}; {again}.",) if lost else ()
     if progress:
         progress.watch(lambda: spent + opened.usage)
     try:
@@ -185,7 +185,7 @@ def with_vectors(
         texts = sum(map(len, vectors.texts_of(index).values()))
         notice = (
             f"None of {texts:,} texts has a vector, since the embedder failed ({error})."
-            f" {again} makes them, and pays for none twice."
+            f" {again} computes them, and pays for none twice."
         )
         if progress:
             progress.note(notice)

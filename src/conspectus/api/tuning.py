@@ -85,7 +85,7 @@ def tune(
     language = corpus_language(documents, settings.language)
     chunks = chunk(documents, settings.chunk)
     if not chunks:
-        raise UsageError("there is no text to tune to")
+        raise UsageError("the sources have no text to adapt prompts to")
 
     async def work() -> Tuned:
         async with llm.open_session(settings, request.folder) as session:

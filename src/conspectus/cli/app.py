@@ -119,7 +119,7 @@ class Command(_Layout, TyperCommand):
         """Run the command; refuse an output whose folder does not exist before anything is read or spent."""
         out = ctx.params.get("out")
         if out and not out.parent.is_dir():
-            raise UsageError(f"{out} cannot be written: there is no folder {out.parent}; make it first")
+            raise UsageError(f"{out} cannot be written: there is no folder {out.parent}; create it first")
         return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -329,7 +329,7 @@ def _cached(folder: Path | None = None) -> str:
         return ""
     count = "1 reply of a language model is" if cached == 1 else f"{cached:,} replies of language models are"
     where = f" in {folder}" if folder else ""
-    return f"{count} cached{where}, and the same command goes on from there"
+    return f"{count} cached{where}, and the same command continues from there"
 
 
 def one_line(error: Exception) -> str:
@@ -340,7 +340,7 @@ def one_line(error: Exception) -> str:
 
 _NO_MEMORY = (
     "there is not enough memory. A million tokens (about 4 MB of text) take some 350 MB while they are indexed: index "
-    "parts of the documents into folders of their own, and ask these together with --index A --index B."
+    "parts of the documents into separate indexes, and ask them together with --index A --index B."
 )
 
 
@@ -379,7 +379,7 @@ def reported() -> Generator[None]:
             raise
         show.note(f"error: {type(error).__name__}: {one_line(error)}".rstrip(": "))
         show.note(
-            "This should not have happened; please report it, with what CONSPECTUS_DEBUG=1 or --log FILE "
-            "shows for the same command."
+            "This is a bug; please report it, with the output of the same command with CONSPECTUS_DEBUG=1 "
+            "or --log FILE."
         )
         raise typer.Exit(options.FAILED) from None

@@ -32,9 +32,7 @@ else:
 
 _METHOD = f"Answering method. auto: chosen by the question; {METHODS_LISTED}."
 _RANKING = f"Retrieval method. {RANKINGS_LISTED}."
-_LEVEL = (
-    "Community level for --method global: 0 is the root, larger is more detailed; auto descends by relevance."
-)
+_LEVEL = "Community level for --method global: 0 is the root, larger is more detailed; auto follows relevant reports."
 _CONVERSATION = "Save the conversation to this file, and continue it next time."
 _CONTEXT = "Print the context that the answer would be written from, and do not answer."
 _QUESTIONS = (
@@ -52,11 +50,11 @@ QuestionsFile = Annotated[Path | None, option(_QUESTIONS, metavar="FILE")]
 K = Annotated[int | None, option("Number of chunks to return (default: 5).", "-k", metavar="N", min=1)]
 asking = options.takes("--response", "--model", *options.SERVER, "--embedder", "--rerank")
 """The settings that `ask` and `chat` take."""
-NOTHING = "Nothing in this corpus speaks to that question."
+NOTHING = "Nothing in this corpus answers that question."
 
 PROMPT = "? "
 COMMANDS = """\
-A question is read in the light of those before it: "and who founded it?"
+A question may refer to earlier ones: "and who founded it?"
 sources   show what the last answer cites
 method    show how the last answer was made
 new       begin a new conversation, as clear does
@@ -92,7 +90,7 @@ class Asking:
         """Open the indexes to be asked, with the settings of all sources."""
         view = api.viewed(folder, where or ())
         if level is not None and level != "auto" and not level.isdecimal():
-            raise UsageError(f"--level takes a number from 0, the root, or auto, and not {level!r}")
+            raise UsageError(f"--level takes a number (0 is the root) or auto, not {level!r}")
         number = level if level is None or level == "auto" else int(level)
         arguments = {"method": method, "level": number, "settings": given.with_index(view.built)}
         return cls(view, arguments, json, lines)
@@ -181,7 +179,7 @@ def ask(
     """
     question = question_from(words) if words else None
     if conversation and (questions or context_only):
-        raise UsageError("a conversation goes with neither --questions nor --context-only")
+        raise UsageError("--conversation cannot be used with --questions or --context-only")
     if (question is None) == (questions is None):
         raise UsageError('ask one question (conspectus ask "...") or those of a file (--questions FILE)')
     asking = Asking.of(given, folder, where, method, level, json, lines=questions is not None)
@@ -218,7 +216,7 @@ def question_from(words: Sequence[str]) -> str:
     Raises UsageError if only some of them are in quotes: then one is probably a mistyped option.
     """
     if len(words) > 1 and any(" " in word for word in words):
-        raise UsageError(f"ask one question, all of it in quotes, and not {len(words)}: {', '.join(words)}")
+        raise UsageError(f"ask one question, in quotes, not {len(words)}: {', '.join(words)}")
     return " ".join(words)
 
 
@@ -299,7 +297,7 @@ class Talk:
         """Ask each incoming question until the input ends; report those that fail."""
         if self.typed:
             turns = show.counted(len(self.conversation.turns), "question")
-            earlier = f", going on after {turns}" if self.conversation.turns else ""
+            earlier = f", continuing after {turns}" if self.conversation.turns else ""
             show.note(f"Ask a question{earlier}; help shows the commands, exit or Ctrl-D ends.")
         for line in _lines(self.typed):
             match command_of(line):
@@ -354,7 +352,7 @@ class Talk:
             case "sources":
                 show.note("The last answer cites nothing.")
             case "method" if self.last:
-                show.note(f"{made_by(self.last)}\nconspectus chat --method NAME asks by another method.")
+                show.note(f"{made_by(self.last)}\nconspectus chat --method NAME uses another method.")
             case _:
                 show.note(f"there is no command /{name}; help shows the commands")
 

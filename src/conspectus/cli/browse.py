@@ -55,7 +55,7 @@ def status(
             raise
         by = [f" of {settings['model']}" for settings in api.settings_in(folder)][:1]
         show.note(
-            f"There is no index in {folder} yet, but cached replies{''.join(by)} that its build can go on with."
+            f"There is no index in {folder} yet, but cached replies{''.join(by)} that its build can continue from."
         )
         if json:
             show.as_json({"spent": rows})
@@ -184,7 +184,7 @@ def report(
     if name is None:
         _print_tree(opened, level, json)
     elif level is not None:
-        raise UsageError("--level says how deep the tree of reports goes; it does not go with an ID")
+        raise UsageError("--level sets the depth of the tree of reports; it cannot be used with an ID")
     else:
         _print_report(name, opened, json)
 
@@ -317,7 +317,7 @@ def rollback(
     if json:
         show.as_json({"index": str(folder), "snapshot": index.snapshot, "was": before})
     elif index.snapshot == before:
-        show.out(f"Snapshot {before} is the current one already ({documents}).")
+        show.out(f"Snapshot {before} is already the current one ({documents}).")
     else:
         show.out(f"Snapshot {index.snapshot} is current again ({documents}).")
         show.note(f"conspectus rollback {before} undoes this.")
@@ -340,8 +340,8 @@ def check(
     if json:
         show.as_json({"mismatches": [mismatch._asdict() for mismatch in mismatches]})
     elif not mismatches:
-        whole = "every file is what its manifest says; " if target is None else ""
-        show.out(f"{whole}{len(graphrag.SCHEMA)} tables are as GraphRAG 3.x reads them")
+        whole = "every file matches its manifest; " if target is None else ""
+        show.out(f"{whole}{len(graphrag.SCHEMA)} tables match the schema of GraphRAG 3.x")
     else:
         heading = f"{show.counted(len(mismatches), 'column')} differ:"
         show.listed(heading, [str(mismatch) for mismatch in mismatches], show.out)

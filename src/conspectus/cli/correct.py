@@ -117,7 +117,7 @@ def list_(folder: IndexFolder = FOLDER, json: AsJson = False) -> None:
         show.table([["", "State", "Correction"], *map(_row, listed.rows)], texts=3)
     else:
         show.out("There are no corrections.")
-    show.note(f"\nThey are kept in {listed.file}.")
+    show.note(f"\nThey are saved in {listed.file}.")
     if any(row.state == "waiting" for row in listed.rows):
         show.note(WHEN)
 

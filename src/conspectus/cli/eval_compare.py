@@ -94,7 +94,7 @@ def questions(
 
     if (description is None) == (from_ is None):
         raise UsageError(
-            "describe the corpus (--description TEXT or a file), or bring questions (--from FILE)"
+            "describe the corpus (--description TEXT or a file), or pass questions (--from FILE)"
         )
     if from_ is not None:
         listed = evaluation.list_questions(from_, out)
@@ -226,7 +226,7 @@ def _show_judgements(comparison: Comparison, folder: Path, quiet: bool) -> None:
         f"by {', '.join(comparison.judges)}": comparison.judgements,
         "ties of equal answers": comparison.equal,
         "not made yet, or of answers that have changed (eval judge makes them)": comparison.missing,
-        "failed, which the same command asks again": comparison.failed,
+        "failed; the same command tries them again": comparison.failed,
     }
     show.note(f"Judgements: {'; '.join(f'{n:,} {text}' for text, n in counts.items() if n)}.")
     show.note(f"statistics.json and win_rates.json are in {folder}.")
@@ -298,7 +298,7 @@ def report(
         show.as_json({"page": str(made.page), "markdown": str(made.markdown), "missing": made.missing})
         return
     show.out(f"{made.page} ({show.size(made.page.stat().st_size)}) and {made.markdown}")
-    show.listed("Not there, and said so in the report:", [] if flags.quiet else made.missing)
+    show.listed("Missing, as the report says:", [] if flags.quiet else made.missing)
 
 
 @people_app.command("export")

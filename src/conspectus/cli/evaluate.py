@@ -67,7 +67,7 @@ Conditions = Annotated[
     str,
     option(
         "Conditions, separated by commas: C0, C1, ... (reports of a level), TS (map-reduce over source texts), SS "
-        "(vector search) or any method (default: all that there are).",
+        "(vector search) or any method (default: all available).",
         metavar="NAMES",
         show_default=False,
     ),
@@ -96,7 +96,7 @@ Pairs = Annotated[
 Sample = Annotated[
     int | None, option("Take a random sample of N questions. A later run may take more.", metavar="N", min=1)
 ]
-DryRun = Annotated[bool, option("Show estimated calls and cost, and ask nothing.", "--dry-run", panel=COST)]
+DryRun = Annotated[bool, option("Show estimated calls and cost, and call no model.", "--dry-run", panel=COST)]
 ShownJudge = Annotated[
     str | None, option("Judge whose judgements are shown, if there are several.", metavar="NAME", panel=MODEL)
 ]
@@ -241,7 +241,7 @@ def retrieval(
     """Measure retrieval on a BEIR dataset: recall, MRR, nDCG.
 
     Indexes the passages if needed, ranks them for every question, and prints percentages with 95 % intervals. With
-    --model, the model does what each method asks of one: triples of the passages, summaries, propositions, thoughts.
+    --model, the model does what each method needs one for: triples of the passages, summaries, propositions, thoughts.
 
     Example: conspectus eval retrieval data/hotpotqa --methods bm25,walk,hipporag
     """
@@ -261,7 +261,7 @@ def retrieval(
 def _agree(flags: Flags) -> Callable[[Estimate], None]:
     """Return a function that shows an estimate and asks for consent; in a dry run it ends the command."""
     if flags.dry_run and not flags.settings.language_models:
-        raise UsageError("--dry-run is for a model: name one with --model")
+        raise UsageError("--dry-run needs a model: name one with --model")
 
     def agree(estimate: Estimate) -> None:
         if flags.dry_run or (estimate.tasks and not flags.quiet):
@@ -277,7 +277,7 @@ def _asked(results: Mapping[str, Measured]) -> None:
     """Print the usage of language models by all methods, and which methods made no calls."""
     idle = [name for name, one in results.items() if not (one.usage.calls or one.usage.cached_calls)]
     if idle:
-        show.note(f"{', '.join(idle)}: nothing was asked of the model; the figures are those without one.")
+        show.note(f"{', '.join(idle)}: the model was not called; the figures are those without one.")
     show.spent(sum((one.usage for one in results.values()), Usage()))
 
 
@@ -372,7 +372,7 @@ def qa(
     """Measure short answers: exact match, F1, Hits@1, accuracy.
 
     Scores as in SQuAD; accuracy is for yes/no questions and claims; `all` counts lists of answers that are complete,
-    as over a knowledge graph (--methods tog). Failed questions have no score; the same command asks them again.
+    as over a knowledge graph (--methods tog). Failed questions have no score; the same command tries them again.
 
     Example: conspectus eval qa data/hotpotqa --methods bm25,walk --limit 100
     """
@@ -393,7 +393,7 @@ def _failed(results: Sequence[Measured], *, shown: bool) -> None:
     """Print the questions that failed; if there are any, end with the exit code for failures."""
     rows = [f"{one.method}, question {id_}: {why}" for one in results for id_, why in one.failures.items()]
     if shown:
-        show.listed(f"Failed {len(rows):,}; the same command asks them again:", rows)
+        show.listed(f"Failed {len(rows):,}; the same command tries again:", rows)
     if rows:
         raise typer.Exit(WITH_FAILURES)
 

@@ -55,7 +55,7 @@ def export(format: Format, out: Out = None, level: Level = None, folder: IndexFo
     path = conspectus.export(index, format, out, level=level)
     if path.is_dir():
         files = [p for p in path.rglob("*") if p.is_file() and p.name[0] != "."]
-        more = "; import.txt holds the command that reads them" if format == "neo4j" else ""
+        more = "; import.txt has the command that reads them" if format == "neo4j" else ""
         show.out(f"{path}: a folder of {show.counted(len(files), 'file')}{more}")
     else:
         show.out(f"{path}: {_sizes(index, 'entity', 'relationship')}, {show.size(path.stat().st_size)}")
@@ -117,7 +117,7 @@ def triples(
 ) -> None:
     """Import a knowledge graph of triples, for --method tog.
 
-    With --documents, tog reads along the graph the documents that are linked to its entities: by a field `entities` of
+    With --documents, tog also reads the documents that are linked to entities of the graph: by a field `entities` of
     their records, by their titles, or by --links. local, bm25 and walk search the documents alone. An existing index in
     --index is replaced once the new one is complete.
 
@@ -146,7 +146,7 @@ def triples(
     )
     if not linked.links:
         line += (
-            "\nNothing links them; what would: a field `entities` in records, titles that are names of entities, or "
+            "\nNothing links them. These would: a field `entities` in records, titles that are names of entities, or "
             "--links FILE."
         )
     _print_imported(index, folder, [*nouns, "document", "chunk"], [*lines, line], json, {"linked": linked})

@@ -132,7 +132,7 @@ def _build(
     llm, free = settings.settings.llm, api.is_free(settings.settings)
     limits_tokens = llm.budget_tokens is not None or llm.index_budget_tokens is not None
     if (llm.budget or llm.index_budget) and free and api.costs(settings.settings) and not quiet:
-        show.note("A budget of money does not limit a model that costs nothing: --budget-tokens N does.")
+        show.note("--budget does not limit a model that costs nothing: use --budget-tokens N.")
     try:
         with show.Bars(quiet=quiet) as bars:
 
@@ -147,15 +147,15 @@ def _build(
             )
     except KeyboardInterrupt:
         after = _snapshot(folder)
-        state = f"the index in {folder} is what it was, snapshot {before}"
+        state = f"the index in {folder} is unchanged, snapshot {before}"
         if after != before:
-            state = f"it was done already, and the new snapshot {after} stands"
+            state = f"the build had already finished, with snapshot {after}"
         interrupted(state if after else "no index was written", folder)
 
 
 def _who_works(workers: int, cluster: str) -> int | str | None:
     if workers and cluster:
-        raise UsageError("--workers are processes here, and --cluster has its own: leave one out")
+        raise UsageError("--workers and --cluster cannot be used together: leave one out")
     return cluster or workers or None
 
 
@@ -183,7 +183,7 @@ def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> Non
         return
     changed = [f"Documents: {update.changes}."] if update.changes is not None else []
     if update.rebuild_reasons:
-        changed.append(f"All was made anew: {'; '.join(update.rebuild_reasons)}.")
+        changed.append(f"Rebuilt from scratch: {'; '.join(update.rebuild_reasons)}.")
     if update.up_to_date:
         unchanged = update.changes.unchanged if update.changes else len(built.index.documents)
         show.out(f"Nothing has changed: {show.counted(unchanged, 'document')}, snapshot {built.snapshot}.")
@@ -198,7 +198,7 @@ def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> Non
             show.out(line)
     if not quiet:
         _print_unread(built)
-        show.listed("Worth knowing:", [notice for notice in built.notices if notice not in changed])
+        show.listed("Notes:", [notice for notice in built.notices if notice not in changed])
     if not update.up_to_date:
         show.spent(status.usage, show.out, cost=show.money(status.cost))
         if not quiet and sys.stdout.isatty():
@@ -265,7 +265,7 @@ def _print_preview(seen: Preview, cost: Estimate | None, settings: Settings, *, 
     for line in _planned(seen):
         show.out(line)
     if cost and not cost.tasks:
-        show.out("It asks for nothing: every reply is kept.")
+        show.out("No calls are needed: every response is cached.")
     elif cost:
         show.out()
         show.table(show.costs(cost))
@@ -284,7 +284,7 @@ def _print_preview(seen: Preview, cost: Estimate | None, settings: Settings, *, 
             show.note(f"Extraction is estimated from the cached responses on {chunks}.")
         elif settings.model_of("ExtractGraph") != "extractive" and seen.chunks > SAMPLED:
             show.note(
-                f"--sample {SAMPLED} asks {SAMPLED} chunks, and estimates extraction from their responses."
+                f"--sample {SAMPLED} sends {SAMPLED} chunks, and estimates extraction from the responses."
             )
     _print_unread(seen)
 
@@ -297,7 +297,7 @@ def _planned(seen: Preview) -> Iterator[str]:
     if seen.changes is not None:
         yield f"Since snapshot {seen.snapshot}: {seen.changes}."
     if seen.rebuild_reasons:
-        yield f"All would be made anew: {'; '.join(seen.rebuild_reasons)}."
+        yield f"Would rebuild from scratch: {'; '.join(seen.rebuild_reasons)}."
     if seen.pending:
         yield f"Left to do: {', '.join(seen.pending)}."
     if seen.changes is not None and not seen.rebuild_reasons:
@@ -319,7 +319,7 @@ def embed(
 ) -> None:
     """Compute embeddings of an index.
 
-    They are of chunks, sentences, entities and triples, for the methods vector, hybrid, walk, hipporag and local.
+    Embeds chunks, sentences, entities and triples, for the methods vector, hybrid, walk, hipporag and local.
     Without --embedder, uses the embedding model of the index, or local. Only new texts are embedded. --embedder none
     removes the embeddings.
 
@@ -337,7 +337,7 @@ def embed(
         elif estimate:
             show.table(show.costs(estimate))
         else:
-            show.out("It asks no server, and costs nothing.")
+            show.out("It calls no server, and costs nothing.")
         return
     if estimate:
         options.agree_to(estimate, settings.settings, yes=yes)

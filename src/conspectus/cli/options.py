@@ -71,8 +71,9 @@ def _folder(text: str) -> Any:
 
 
 IndexFolder = Annotated[Path, _folder("Folder of the index.")]
-_FOLDERS = "Folder of the index. Give it several times to query several indexes together."
-IndexFolders = Annotated[list[Path], _folder(_FOLDERS)]
+_SEVERAL = "Folder of the index. Give it several times to"
+IndexFolders = Annotated[list[Path], _folder(f"{_SEVERAL} query several indexes together.")]
+ServedFolders = Annotated[list[Path], _folder(f"{_SEVERAL} serve several indexes, each under its name.")]
 _WHERE = (
     "Use only documents that match, e.g. 'folder=reports/2024', 'date>=2023-01-01', 'author~Quill' (contains) or "
     "'path~*.pdf'. If repeated, all conditions must hold."
@@ -83,10 +84,7 @@ Quiet = Annotated[bool, option("Hide progress bars and notes.", "--quiet", "-q",
 Yes = Annotated[bool, option("Go on without asking for confirmation.", "--yes", "-y", panel=COST)]
 _CONFIG = "Settings file to use instead of the nearest conspectus.toml."
 ConfigFile = Annotated[Path | None, option(_CONFIG, "--config", metavar="FILE", panel=OTHER)]
-_SET = (
-    "Change any setting for this run, e.g. --set extract.style=triples. Repeatable. "
-    "conspectus config lists all settings."
-)
+_SET = "Change any setting for this run, e.g. --set extract.style=triples. Repeatable. conspectus config lists them."
 SetKeys = Annotated[list[str] | None, option(_SET, "--set", metavar="KEY=VALUE", panel=OTHER)]
 
 
@@ -134,9 +132,9 @@ _MODEL = (
 _BUDGET = "Maximum spend of this run in US dollars. Stops before the call that would exceed it."
 _BATCH = (
     "Send the model's calls as batches, in OpenAI's format: half the price, but up to 24 hours each. After Ctrl-C, "
-    "run it again to go on."
+    "run it again to continue."
 )
-_RESPONSE = "Length and format of the answer: 'short answer', or with a language model anything."
+_RESPONSE = "Length and format of the answer: 'short answer', or, with a language model, any text."
 FLAGS: Mapping[str, Flag] = {
     "--chunk-tokens": Flag("chunk.tokens", "N", READING),
     "--chunk-overlap": Flag("chunk.overlap", "N", READING),
@@ -264,7 +262,7 @@ def overrides(pairs: Sequence[str] | None, flags: Mapping[str, Any] | None = Non
     for pair in pairs or ():
         key, equals, value = pair.partition("=")
         if not equals:
-            raise UsageError(f"--set takes KEY=VALUE, as --set extract.style=triples, and not {pair!r}")
+            raise UsageError(f"--set takes KEY=VALUE, e.g. --set extract.style=triples, not {pair!r}")
         values[key.strip()] = value.strip()
     for name, value in (flags or {}).items():
         if value is not None:
@@ -322,7 +320,7 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
     if estimate.cost is not None and usd < estimate.cost.low:
         least = show.money(estimate.cost.low)
     if least:
-        show.note(f"The least that this can take is {least}: the budget will stop it on the way.")
+        show.note(f"This will take at least {least}: the budget will stop it before the end.")
     cost, tokens = estimate.likely_cost, estimate.likely_tokens
     if tokens <= ASK_ABOVE_TOKENS if cost is None else cost <= ASK_ABOVE_USD:
         if estimate.replaced_documents:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from conspectus.cli import options, show
-from conspectus.cli.options import COST, FOLDERS, OTHER, OWN, IndexFolders, option
+from conspectus.cli.options import COST, FOLDERS, OTHER, OWN, ServedFolders, option
 from conspectus.errors import UsageError
 from conspectus.lazy import lazy_module
 
@@ -21,18 +21,18 @@ else:
 PORT = 8080
 """The default port, repeated from `server.running`, whose import would slow down the help."""
 _HOST = (
-    "Address to listen on. Other machines reach any but 127.0.0.1; they need --allowed-host and the token in "
+    "Address to listen on. Any but 127.0.0.1 is open to other machines, which need --allowed-host and the token in "
     "CONSPECTUS_TOKEN or --token-file."
 )
 _ALLOWED = "Name or address that browsers and clients call this server by. Repeatable."
-_TOKEN_FILE = "File with the token that every request must carry; created if missing."  # noqa: S105 - a help text
+_TOKEN_FILE = "File with the token that every request must send; created if missing."  # noqa: S105 - a help text
 _STUDY = "Folder of an evaluation whose tables are shown. Repeatable."
 _RATE = "Maximum requests per minute of one client; 0 for no limit (default: 0, with a token 1200)."
 
 
 @options.takes("--model", "--base-url", "--budget", "--budget-tokens")
 def serve(
-    folders: IndexFolders = FOLDERS,
+    folders: ServedFolders = FOLDERS,
     port: Annotated[int, option("Port to listen on.", "--port", "-p", min=0, max=65535)] = PORT,
     host: Annotated[str, option(_HOST, "--host", metavar="ADDRESS", panel=OTHER)] = "127.0.0.1",
     allowed_host: Annotated[
@@ -67,7 +67,7 @@ def serve(
     running.run_server(served, address, show.note, opens)
 
 
-def mcp(folders: IndexFolders = FOLDERS) -> None:
+def mcp(folders: ServedFolders = FOLDERS) -> None:
     """Serve MCP tools over standard input and output.
 
     Example: conspectus mcp --index .conspectus

@@ -274,7 +274,7 @@ def spent(used: Usage, say: Callable[[str], None] = note, *, cost: str = "") -> 
 def vectors(figures: Mapping[str, Any] | None) -> str:
     """Return a sentence on the vectors of an index."""
     if figures is None:
-        return "No vectors; conspectus embed makes them."
+        return "No vectors; conspectus embed computes them."
     embedded = f"{counted(figures['chunks'], 'chunk')} and {counted(figures['sentences'], 'sentence')}"
     text = f"Vectors: {embedded} by {figures['model']}, {figures['dimension']:,} numbers each."
     if figures["in_lists"]:

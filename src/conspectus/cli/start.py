@@ -122,7 +122,7 @@ def _value(value: object) -> str:
     return "not set" if value is None else writing.dumps(value, ensure_ascii=False)
 
 
-_PRESET = f"Set what a paper did: {', '.join(configuration.PRESETS)}."
+_PRESET = f"Use the settings of a paper: {', '.join(configuration.PRESETS)}."
 
 
 def init(
@@ -132,7 +132,7 @@ def init(
 ) -> None:
     """Write a conspectus.toml with every setting, commented out.
 
-    With --preset, the settings by which a paper worked are set, each with the section that says so.
+    With --preset, the settings of a paper are set, each with the section that states it.
 
     Example: conspectus init
     Example: conspectus init --preset graphrag-paper
@@ -143,11 +143,11 @@ def init(
         with file.open("w" if force else "x", encoding="utf-8") as opened:
             opened.write(text)
     except FileExistsError:
-        raise UsageError(f"{file} is there already, and stays as it is; --force replaces it") from None
+        raise UsageError(f"{file} already exists; --force overwrites it") from None
     except OSError as error:
         raise ConspectusError(f"{file} cannot be written: {error.strerror}") from None
     chosen = f"set as in {configuration.preset(preset).title}" if preset else "no setting is changed yet"
-    show.out(f"Wrote {file} ({chosen}): take away the # before a setting to change it.")
+    show.out(f"Wrote {file} ({chosen}): remove the # before a setting to change it.")
 
 
 # Demo
@@ -202,7 +202,7 @@ def demo(
     """
     folder = folder.expanduser()
     if folder.is_dir() and any(folder.iterdir()) and not (folder / CORPUS / "gazette").is_dir():
-        raise UsageError(f"{folder} is not empty and holds no demo; name another folder with --dir")
+        raise UsageError(f"{folder} is not empty and contains no demo; name another folder with --dir")
     no_code = shutil.ignore_patterns("__*")
     shutil.copytree(_BUNDLED / "sample", folder / CORPUS, dirs_exist_ok=True, ignore=no_code)
     for name in [name for name in os.environ if name.startswith("CONSPECTUS_") and name not in _HARMLESS]:

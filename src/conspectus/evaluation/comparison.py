@@ -342,9 +342,7 @@ def questions_of(source: Source) -> list[Question]:
     questions = read_list(Path(source)) if isinstance(source, str | Path) else list(source)
     for question in questions:
         if not isinstance(cast("object", question), Question):
-            raise UsageError(
-                f"questions are a file or a list of Question(id, text), and {question!r} is none"
-            )
+            raise UsageError(f"questions must be a file or a list of Question(id, text), not {question!r}")
     return questions
 
 

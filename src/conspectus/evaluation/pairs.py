@@ -210,7 +210,7 @@ def pairs_of(names: Sequence[str], study: Study) -> tuple[Pair, ...]:
     for name in names:
         first, _, second = (part.strip() for part in name.partition(":"))
         if first == second or not {first, second} <= set(conditions):
-            raise UsageError(f"{name!r} is no pair: name two as C0:SS, of {', '.join(conditions)}")
+            raise UsageError(f"{name!r} is not a pair: name two, e.g. C0:SS, of {', '.join(conditions)}")
         pairs.append((first, second))
     if len({frozenset(pair) for pair in pairs}) < len(pairs):
         raise UsageError("a pair is named twice")

@@ -145,7 +145,7 @@ def import_ratings(
             if pair not in pairs or criterion not in criteria:
                 raise UsageError(
                     f"{file}, line {line}: {study.folder} has no pair {pair!r} by the criterion {criterion!r}; where "
-                    "its answers have changed, export them once more"
+                    "its answers have changed, export them again"
                 )
             first, second = pairs[pair]
             rated = HeadToHead(first, second, criteria[criterion], questions[first.question], 1)
@@ -166,7 +166,7 @@ def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     columns = reader.fieldnames or ()
     if missing := [name for name in ("item", "criterion", "choice") if name not in columns]:
-        raise UsageError(f"{file} has no column {', '.join(missing)}: it is no table of ratings")
+        raise UsageError(f"{file} has no column {', '.join(missing)}: it is not a table of ratings")
     for row in reader:
         cells = {name: " ".join((row[name] or "").split()) for name in columns}
         if cells["choice"]:

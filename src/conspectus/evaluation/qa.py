@@ -246,7 +246,7 @@ def evaluate_answers(
     """
     methods = [methods] if isinstance(methods, str) else methods
     if not methods:
-        raise UsageError(f"there is no method named; there are {', '.join(METHODS)}")
+        raise UsageError(f"no method is named; there are {', '.join(METHODS)}")
     every = read_questions(Path(questions))
     selected, labels = every[: options.get("limit")], labels_of(every)
     view = viewed(index, options.get("where", ()))

@@ -177,7 +177,7 @@ def _ablations(folder: Path) -> Iterator[tuple[dict[str, Any], str, str]]:
         try:
             ablation = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise UsageError(f"{path} cannot be read ({error}); remove it, or make it once more") from None
+            raise UsageError(f"{path} cannot be read ({error}); delete it, or create it again") from None
         picture = path.with_suffix(".svg")
         svg = picture.read_text(encoding="utf-8") if picture.exists() else ""
         if ablation["rows"]:

@@ -150,7 +150,7 @@ def _parsed(path: Path, parse: Callable[[str], T]) -> Iterator[T]:
                 yield parse(line)
         except ValueError as error:
             reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-            raise UsageError(f"line {number} of {path} is not as BEIR has it ({reason})") from None
+            raise UsageError(f"line {number} of {path} is not in BEIR format ({reason})") from None
 
 
 def _judgement(line: str) -> tuple[str, str, float]:
@@ -215,7 +215,7 @@ def evaluate_retrieval(
     """
     source, chosen = path_of(folder), resolved(settings)
     if not methods:
-        raise UsageError(f"there is no method named; there are {', '.join(RANKINGS)}")
+        raise UsageError(f"no method is named; there are {', '.join(RANKINGS)}")
     for method in methods:
         named(RANKINGS, method)
     if any(k < 1 for k in ks):
@@ -455,7 +455,7 @@ def _existing(documents: Sequence[Document], folder: Path) -> Index | None:
     if is_walkable and _names(index.documents) == _names(documents):
         return index
     if len(index.entities) or len(index.triples):
-        raise UsageError(f"the index in {folder} is of other documents; name another with index=DIR")
+        raise UsageError(f"the index in {folder} was built from other documents; name another with index=DIR")
     return None
 
 

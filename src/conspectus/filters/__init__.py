@@ -24,7 +24,7 @@ else:  # most questions are of one whole index
         ("conspectus.filters.combine", "conspectus.filters.conditions", "conspectus.filters.part"),
     )
 
-REWRITTEN = "Reports that also rest on other documents were written anew, without a model."
+REWRITTEN = "Reports that also rely on other documents were rewritten, without a model."
 CACHED_VIEWS = 4
 """Maximum number of views of an index that are cached while it is open: a user who compares views alternates a few."""
 
@@ -51,7 +51,7 @@ class View:
         """Raise UsageError if a method with these needs requires vectors, and they were left out."""
         if self.no_vectors and "vectors" in needs:
             raise UsageError(
-                f"this method compares vectors, and those of the index are of no use: {self.no_vectors}"
+                f"this method compares vectors, and those of the index cannot be used: {self.no_vectors}"
             )
 
     def notices(self, reads: Collection[str]) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def _view(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> Vi
         remarks.append(f"{doubled:,} {subject} read once.")
     no_vectors = _no_vectors(parts)
     if no_vectors:
-        remarks.append(f"Vectors are left out: {no_vectors}")
+        remarks.append(f"Vectors are not used: {no_vectors}")
     index = combining.combine(parts, vectors=not no_vectors, condition=condition)
     settings = tuple(index.settings for index in indexes)
     return View(index, tuple(remarks), no_vectors, settings, matching < total and len(index.reports) > 0)
@@ -124,7 +124,7 @@ def _no_vectors(parts: Sequence[Part]) -> str:
     )
     embedders = [str(part.index.settings.get("vectors", {}).get("embedder") or "") for part in parts]
     embedder = next(filter(None, embedders), "local")
-    return f"they do not compare ({models}); make them alike: conspectus.embed('DIR', embedder='{embedder}')"
+    return f"they cannot be compared ({models}); use one embedder: conspectus.embed('DIR', embedder='{embedder}')"
 
 
 def _embedding_of(index: Index) -> tuple[str, int, str]:

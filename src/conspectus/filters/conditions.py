@@ -74,7 +74,7 @@ def read(where: str | Iterable[str]) -> tuple[Condition, ...]:
         match = _CONDITION.fullmatch(text)
         if match is None:
             form = "FIELD=VALUE, with =, !=, <, <=, >, >=, ~ or !~ between, as date>=2023-01-01"
-            raise UsageError(f"a condition (where=...) is {form}; and not {text!r}")
+            raise UsageError(f"a condition (where=...) is {form}, not {text!r}")
         conditions.append(Condition(*match.groups()))
     return tuple(conditions)
 
@@ -155,7 +155,7 @@ def _compares(own: str, comparison: str, value: str) -> bool:
 def _no_match(documents: Sequence[Document], conditions: Sequence[Condition]) -> str:
     """Return a message with the condition that no document meets, and the nearest existing values."""
     if not documents:
-        return "there is no document to choose from: the index holds none"
+        return "there is no document to choose from: the index has none"
     counts = [sum(map(condition.matches, documents)) for condition in conditions]
     if all(counts):
         met = ", ".join(

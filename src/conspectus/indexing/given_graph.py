@@ -121,7 +121,7 @@ def store_triples(source: Path, target: Path, language: str = "en", tick: Tick =
         written = writer.finish()
     if not written:
         raise DocumentError(
-            f"{source} holds no triples; a compressed file is a dump of Wikidata, or has three columns"
+            f"{source} contains no triples; a compressed file is a dump of Wikidata, or has three columns"
         )
     return written
 
@@ -277,7 +277,7 @@ def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> I
         missing = f"{len(unmatched)} passages have no document here, the first {unmatched[0]}"
         failures.append(Failure("import", missing, source))
     if dropped := sum(p.dropped for p in matched):
-        error = f"{dropped} entries are no triples of head, relation and tail"
+        error = f"{dropped} entries are not triples of head, relation and tail"
         failures.append(Failure("import", error, source))
     origin = {**index.origin, OPENIE: source}
     return replace(index, triples=triples_of(by_chunk), failures=failures, origin=origin)

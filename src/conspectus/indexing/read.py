@@ -174,7 +174,7 @@ def _numbered(
 
 
 def _nothing(failures: list[Failure], skipped: list[Skipped], paths: list[str]) -> str:
-    formats = f"what is read are {' '.join(sorted(FORMATS))}"
+    formats = f"supported are {' '.join(sorted(FORMATS))}"
     reasons = [f"{f.document}: {f.error}" for f in failures] + [f"{s.document}: {s.reason}" for s in skipped]
     if not reasons and not paths:
         return "no document was given: the list of documents is empty"
@@ -208,9 +208,7 @@ def _from_memory(values: Iterable[object], options: Options) -> Iterator[Outcome
         yield record(well_formed(name), value, options)
     if equal := [name for name, count in names.items() if count > 1]:
         examples = ", ".join(map(repr, equal[:3]))
-        message = (
-            f"documents share an id or path ({examples}): the further ones are called {equal[0]}#2 and so on"
-        )
+        message = f"documents share an id or path ({examples}): the others are named {equal[0]}#2 and so on"
         warnings.warn(message, UserWarning, stacklevel=2)
 
 
@@ -324,7 +322,7 @@ def _parsed_by_worker(promised: Future[list[Outcome]], name: str, options: Optio
         return promised.result()
     except WorkerEnded as error:
         if error.late:
-            took = f"took more than {options.seconds:g} s to parse and was given up"
+            took = f"took more than {options.seconds:g} s to parse and was skipped"
             reason = f"{took}; split it, or save it as text or in another format"
         elif error.status is None:
             reason = f"was not read: {error}"
@@ -468,7 +466,7 @@ class Walk:
         real = os.path.realpath(link)
         inside = os.path.commonpath([self._root, real]) == self._root
         if not os.path.exists(real):
-            yield Skipped(name, "it is a link that leads nowhere", "link")
+            yield Skipped(name, "it is a broken link", "link")
         elif not (inside or self._settings.follow_symlinks):
             reason = "it is a link that leads out of the folder; name it as a source, or follow links: "
             yield Skipped(name, reason + "settings={'read.follow_symlinks': True}", "link")
@@ -517,7 +515,7 @@ def _patterns(lines: Sequence[str], setting: str) -> GitIgnoreSpec | None:
     try:
         return GitIgnoreSpec.from_lines(lines)
     except ValueError as error:
-        raise UsageError(f"{setting}: {error}; patterns are those of .gitignore files") from None
+        raise UsageError(f"{setting}: {error}; write patterns as in .gitignore files") from None
 
 
 def _ignore_file(folder: str, name: str) -> GitIgnoreSpec:

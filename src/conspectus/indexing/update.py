@@ -162,7 +162,7 @@ def update_of(
     except IndexDamaged as error:
         return Update(rebuild_reasons=(str(error).partition(";")[0],))
     if fresh:
-        return Update(existing, changes, ("it was asked for",))
+        return Update(existing, changes, ("as requested",))
     reasons = tuple(_rebuild_reasons(existing, documents, settings))
     pending = _pending(existing, documents, failures, settings, corrections)
     return Update(existing, changes, reasons, () if changes else tuple(pending))
@@ -185,16 +185,16 @@ def origin_of(settings: Settings, corrections: Sequence[Correction] = ()) -> dic
 def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: Settings) -> Iterator[str]:
     """Yield the reasons why the existing index cannot be updated, regardless of changes in documents."""
     if not existing.settings or "conspectus" not in existing.origin:
-        yield "the graph there was imported (conspectus.rollback() returns to it)"
+        yield "the previous graph was imported (conspectus.rollback() returns to it)"
         return
-    reasons = {"conspectus": "{} made it, this is Conspectus {}", "prompts": "the prompts have changed"}
+    reasons = {"conspectus": "Conspectus {} made it, and this is {}", "prompts": "the prompts have changed"}
     now = origin_of(settings)
     for name, reason in reasons.items():
         if (was := existing.origin.get(name)) != now.get(name) and was and name in now:
             yield reason.format(was, now[name])
     language = str(existing.settings.get("language", "")).partition(",")[0]
     if language != (spoken := corpus_language(documents, settings.language)):
-        yield f"its language was {language} and is {spoken}"
+        yield f"its language was {language} and is now {spoken}"
     was, will = (_flat(of) for of in (existing.settings, settings.model_dump(mode="json", by_alias=True)))
     usual = _flat(Settings().model_dump(mode="json", by_alias=True))
     asked = all(any(key.startswith("llm.") for key in of) for of in (was, will))
@@ -202,7 +202,7 @@ def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: S
         if not asked and key.startswith("llm."):
             continue  # there was no language model, or there is none now
         if (old := was.get(key, usual.get(key))) != value:
-            yield f"{key} was {old} and is {value}"
+            yield f"{key} was {old} and is now {value}"
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,13 +233,13 @@ def _pending(
 ) -> Iterator[str]:
     """Yield what is missing in an index whose documents have not changed."""
     if existing.origin.get("corrections", "") != marks(corrections):
-        yield "what people corrected since"
+        yield "new corrections"
     failed = sum(failure.stage in RETRIED for failure in existing.failures)
     if failed:
         yield f"{failed:,} calls that failed"
     if [f for f in existing.failures if f.stage == "read"] != list(failures):
-        yield "what could not be read"
+        yield "files that could not be read"
     if [(d.id, d.path) for d in source_documents(existing.documents)] != [(d.id, d.path) for d in documents]:
-        yield "the paths of documents"
+        yield "changed paths of documents"
     if settings.vectors.embedder not in ("none", own_embedder(existing)):
         yield f"vectors by {settings.vectors.embedder}"

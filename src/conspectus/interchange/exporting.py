@@ -116,7 +116,7 @@ def draw_map(
     source, target, level = opened(index), Path(path), options.get("level", 0)
     if target.suffix != ".html":
         raise UsageError(
-            f"a map is written as .html, and not as {target.name!r}; Gephi draws pictures of export(..., 'graphml')"
+            f"a map is written as .html, not as {target.name!r}; Gephi draws pictures of export(..., 'graphml')"
         )
     _check_level(source, level or None)
     if not len(source.entities):

@@ -151,7 +151,7 @@ class _Conversion:
         """Return the ids of the text units that a row names, without those that do not exist."""
         named = row.get("text_unit_ids") or ()
         known = [id_ for id_ in named if id_ in self._chunk_of]
-        self.counts["rows that name a text unit that is not there"] += len(known) < len(named)
+        self.counts["rows that name a missing text unit"] += len(known) < len(named)
         return tuple(dict.fromkeys(known))
 
     # Documents and text units
@@ -183,7 +183,7 @@ class _Conversion:
         """Read the entities in the order of the table."""
         for row in self._tables["entities"]:
             name, kind = str(row["title"]), str(row.get("type") or UNTYPED).lower()
-            self.counts["entities of a name that another has"] += name in self._entities
+            self.counts["entities with the name of another"] += name in self._entities
             self._add_entity(row, row["id"], name, TYPES.get(kind, kind), self._chunk_ids(row))
             number = self._entities[name].number
             self._note("Entities", row, number)
@@ -208,7 +208,7 @@ class _Conversion:
             self.counts["relationships with a missing end"] += not self._names.issuperset(ends)
             ends = [self._name_of(end) for end in ends]
             if ends[0] == ends[1]:
-                self.counts["relationships of a thing with itself"] += 1
+                self.counts["relationships of an entity with itself"] += 1
                 continue
             chunk_ids = self._chunk_ids(row)
             for end in ends:

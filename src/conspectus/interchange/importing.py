@@ -201,13 +201,13 @@ def read_triples(path: Path) -> GivenGraph:
             triples[head, relation, tail] = None
     if not triples:
         raise DocumentError(
-            f"{path} holds no triples; write one on each line as head|relation|tail, or as a table whose first "
+            f"{path} contains no triples; write one on each line as head|relation|tail, or as a table whose first "
             "line names the columns head, relation and tail"
         )
     unit = "record" if suffix in JSON_SUFFIXES else "line"
-    errors = [f"{unit} {n} is no triple of head, relation and tail" for n in invalid[:MAX_FAILURES]]
+    errors = [f"{unit} {n} is not a triple of head, relation and tail" for n in invalid[:MAX_FAILURES]]
     if len(invalid) > MAX_FAILURES:
-        errors.append(f"{len(invalid) - MAX_FAILURES:,} more {unit}s are no triples")
+        errors.append(f"{len(invalid) - MAX_FAILURES:,} more {unit}s are not triples")
     failures = [Failure("import", error, str(path)) for error in errors]
     return GivenGraph(list(triples), failures, descriptions)
 

@@ -55,7 +55,7 @@ def write_vault(index: Index, folder: Path) -> None:
     """
     marker = folder / ".conspectus-vault"
     if folder.is_dir() and any(folder.iterdir()) and not marker.is_file():
-        raise UsageError(f"{folder} is not empty and no vault of an index; name another folder")
+        raise UsageError(f"{folder} is not empty and not a vault of an index; name another folder")
     notes = _Notes(index).texts()
     before = set(json.loads(marker.read_text("utf-8"))) if marker.is_file() else set[str]()
     for name in before - set(notes):

@@ -152,7 +152,7 @@ class ServedEmbedder:
         before, self._dimension = self._dimension, int(vectors.shape[1])
         if before and before != self._dimension:
             raise ServerFailed(
-                f"{self.name} gave vectors of {before} numbers before, and of {self._dimension} now"
+                f"{self.name} returned vectors of {before} numbers before, and of {self._dimension} now"
             )
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 

@@ -96,7 +96,7 @@ class OnnxModel:
         files += sorted(folder.glob("**/*.onnx"))
         if not files or not (folder / TOKENIZER).is_file():
             raise UsageError(
-                f"{folder} holds no {use.kind}: it needs an .onnx file and {TOKENIZER}, as sentence-transformers"
+                f"{folder} contains no {use.kind}: it needs an .onnx file and {TOKENIZER}, as sentence-transformers"
                 " publishes them"
             )
         self.path = files[0]
@@ -132,7 +132,7 @@ def _read_json(folder: Path, name: str) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except ValueError:
-        raise UsageError(f"{path} is not JSON; fetch it anew") from None
+        raise UsageError(f"{path} is not JSON; download it again") from None
 
 
 def _in_threads(function: Callable[[str], T], texts: Sequence[str]) -> Iterator[T]:
@@ -248,7 +248,7 @@ class CrossEncoder:
             self._most = min(MOST_PAIR_TOKENS, int(most))
         except (ValueError, AttributeError, TypeError):
             raise UsageError(
-                f"config.json in {folder} does not say what the model reads; fetch it anew"
+                f"config.json in {folder} does not say what the model reads; download it again"
             ) from None
         self._of_question: Any = self._model.tokenizer
         self._of_pair: Any = deepcopy(self._of_question)
@@ -345,7 +345,7 @@ def download(name: str, use: Use) -> Path:
         reason = " ".join(str(error).split())[:200] + hint
         raise UsageError(
             f"there is no folder {name}, and no model of this name can be fetched from {endpoint} ({reason})."
-            f" Where there is no way to it, download {TOKENIZER}, {MODEL} and, if it is there, {POOLING} from"
+            f" Without access to it, download {TOKENIZER}, {MODEL} and, if it is there, {POOLING} from"
             f" {ENDPOINT}/{name}/tree/main elsewhere and put them into {folder} under these names, or name their"
             f" folder: {use.argument}"
         ) from error

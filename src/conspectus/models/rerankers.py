@@ -81,8 +81,8 @@ async def open_reranker(
                 rating = (await stack.enter_async_context(llm.open_session(settings, folder))).model
             if rating is None or not rating.generative:
                 raise UsageError(
-                    "settings={'rerank.by': 'model'} asks a language model to rate chunks, and without one nothing"
-                    " would be the better for it: name one with model=NAME, or rerank by local or a server"
+                    "settings={'rerank.by': 'model'} needs a language model to rate chunks: name one with"
+                    " model=NAME, or rerank by local or a server"
                 )
             yield Rating(rating)
         else:  # a server: the settings allow no other name

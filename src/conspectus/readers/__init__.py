@@ -124,7 +124,7 @@ class Prose:
             self._places.append(Place(self._length, self._next_place))
         self._append(text)
         if self._length > self._limit:
-            raise DocumentError(too_large("holds more than {} of text", self._limit))
+            raise DocumentError(too_large("contains more than {} of text", self._limit))
 
     def _append(self, text: str) -> None:
         self._parts.append(text)
@@ -142,7 +142,7 @@ class Prose:
         Raises DocumentError: there is no text.
         """
         if self.empty:
-            raise DocumentError("holds no text; there is nothing in it to index")
+            raise DocumentError("contains no text to index")
         title = line(title) or self._heading or stem_of(self._path)
         fields = {name: text for name, value in (metadata or {}).items() if (text := line(value or ""))}
         return ParsedDocument(self._path, "".join(self._parts), title, date, fields, tuple(self._places))

@@ -34,11 +34,11 @@ class Archive:
         refuse_encrypted(data)
         if data.startswith(OLE):
             raise DocumentError(
-                "is of an old binary format of Office, whatever its name says; save it in the new one"
+                "is in an old binary format of Office, despite its name; save it in the new one"
             )
         if not data.startswith(b"PK"):
             raise DocumentError(
-                f"is not what its name says: {PurePosixPath(path).suffix} files are zip archives"
+                f"does not match its name: {PurePosixPath(path).suffix} files are zip archives"
             )
         try:
             self._zip = ZipFile(BytesIO(data))

@@ -213,7 +213,7 @@ def _as_legacy(data: bytes, utf8: Decoded, share: float) -> Decoded:
         return utf8
     if detected:
         return detected._replace(guessed=True)
-    raise DocumentError("is in no text encoding that could be told; save it as UTF-8")
+    raise DocumentError("is in an unknown text encoding; save it as UTF-8")
 
 
 def _detect(data: bytes) -> Decoded | None:

@@ -33,9 +33,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     prose = Prose(path, options)
     for number, part in enumerate(_chapters(package, root), start=1):
         if part in protected:
-            raise DocumentError(
-                "is protected against copying (DRM); it can be read only in the shop's own program"
-            )
+            raise DocumentError("is protected against copying (DRM); only the shop's own program can read it")
         prose.set_location(f"chapter {number}")
         add_main_text(parse_html(_CLOSED.sub(r"<\1\2></\1>", decode(archive.read(part)).text)), prose)
     authors = ("".join(creator.itertext()).strip() for creator in elements(package, "creator"))

@@ -33,7 +33,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
         mail = message_from_bytes(data, policy=policy.default)
         headers, text = {name: _header(mail, name) for name in HEADERS}, ""
         if not any(headers.values()):
-            raise DocumentError("is no mail message: it has none of the headers From, To, Date, Subject")
+            raise DocumentError("is not a mail message: it has none of the headers From, To, Date, Subject")
         if mail.get_content_type() in _ENCRYPTED:
             raise DocumentError("is encrypted (OpenPGP, S/MIME): save it decrypted from its program")
         attached = [line(part.get_filename() or part.get_content_type()) for part in mail.iter_attachments()]
@@ -91,7 +91,7 @@ def _outlook(data: bytes, options: Options) -> tuple[dict[str, str], str, list[s
     try:
         # olefile would take short data for a file name, and open that file
         if not data.startswith(OLE):
-            raise DocumentError("is no message of Outlook, whatever its name says")
+            raise DocumentError("is not an Outlook message, despite its name")
         with olefile.OleFileIO(BytesIO(data)) as file:
             sent = HeaderParser(policy=policy.default).parsestr(text(_HEADERS))
             own = {"To": text(_TO), "Cc": text(_CC), "Subject": text(_SUBJECT)}

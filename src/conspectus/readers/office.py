@@ -50,7 +50,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
         for body in elements(archive.tree("content.xml"), "body"):
             _add_open(body, prose, [0])
     else:
-        raise DocumentError("is a zip archive, but none of an office document; unpack it")
+        raise DocumentError("is a zip archive, but not an office document; unpack it")
     yield _with_properties(archive, prose)
 
 
@@ -209,7 +209,7 @@ def _open_pieces(element: Element) -> Iterator[str]:
 def _rtf(data: bytes, prose: Prose) -> ParsedDocument:
     source = data.decode("cp1252", "replace")
     if not source.lstrip("\ufeff \r\n").startswith("{\\rtf"):
-        raise DocumentError("is not RTF, whatever its name says: it does not begin as such")
+        raise DocumentError("is not RTF, despite its name: it does not begin as such")
     if not source.rstrip("\0 \r\n\t").endswith("}"):
         raise DocumentError("is cut off: the end of the RTF is missing; copy or save it again")
     for paragraph in _rtf_text(source).split("\n"):
@@ -273,7 +273,7 @@ def _sheets(data: bytes, options: Options) -> dict[str, Any]:
     except calamine.PasswordError:
         raise DocumentError(ENCRYPTED) from None
     except calamine.CalamineError as error:
-        raise DocumentError(f"is no workbook, or cut off or damaged: {error}; save it again") from None
+        raise DocumentError(f"is not a workbook, or is cut off or damaged: {error}; save it again") from None
 
 
 def _cell(value: object) -> str:

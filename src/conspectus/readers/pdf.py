@@ -69,7 +69,7 @@ def _reason_not_opened(data: bytes, error: str) -> str:
     if "password" in error.lower() or "security" in error.lower():
         return ENCRYPTED
     if b"%PDF" not in data[:1024]:
-        return "is not a PDF, whatever its name says: it does not begin as one"
+        return "is not a PDF, despite its name: it does not begin as one"
     if b"%%EOF" not in data[-2048:]:
         return "is cut off: the end of the PDF is missing; copy or download it again"
     return f"is damaged ({error}); open it in a viewer and print it to a new PDF"
@@ -79,6 +79,6 @@ def _reason_without_text(pages: int, broken: list[str], pictures: bool) -> str:
     if len(broken) == pages:
         return "is damaged: not one of its pages can be opened; open it in a viewer and print it to a new PDF"
     if not pictures:
-        return "holds no text, nor a picture of any: it is empty, or damaged; see what a viewer shows of it"
+        return "contains neither text nor pictures: it is empty, or damaged; open it in a viewer to check"
     scanned = f"is scanned: {counted(pages, 'page')} of pictures without text"
-    return f"{scanned}; OCR is not included: run it through one (as ocrmypdf) first"
+    return f"{scanned}; OCR is not included: run it through an OCR program (e.g. ocrmypdf) first"

@@ -93,10 +93,10 @@ def _parquet(path: str, file: str | BytesIO, options: Options) -> Iterator[Outco
             for outcome in records(path, values(table), options):
                 length += len(outcome.text) if isinstance(outcome, ParsedDocument) else 0
                 if length > options.max_bytes:
-                    raise DocumentError(too_large("holds more than {} of text", options.max_bytes))
+                    raise DocumentError(too_large("contains more than {} of text", options.max_bytes))
                 yield outcome
     except (arrow.ArrowException, OSError) as error:
-        raise DocumentError(f"is no Parquet, or damaged: {error}; write it again") from error
+        raise DocumentError(f"is not Parquet, or is damaged: {error}; write it again") from error
 
 
 def _of_lines(path: str, lines: Lines, options: Options) -> Iterator[Outcome]:
@@ -256,7 +256,7 @@ def _row_records(rows: Iterator[tuple[int, list[str]]]) -> Iterator[object]:
                 yield dict(zip(header, row, strict=False))
             else:
                 first = f"has {len(row)} fields (line {number}) where the first line of the file names {len(header)}"
-                yield DocumentError(f'{first}; put fields that hold commas into "quotes"')
+                yield DocumentError(f'{first}; put fields that contain commas into "quotes"')
     except DocumentError as error:
         yield error
 
@@ -324,7 +324,7 @@ def record(name: str, value: object, options: Options) -> Outcome:
         return _without_text(name, 1, list(fields), options)
     text = fields.pop(options.text_field)
     if not isinstance(text, str):
-        return Failure("read", f"its field {options.text_field!r} holds no text", name)
+        return Failure("read", f"its field {options.text_field!r} contains no text", name)
     if not text.strip():
         return Skipped(name, EMPTY, "empty")
     if "\0" in text:

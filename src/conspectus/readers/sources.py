@@ -100,7 +100,7 @@ class Source:
 
 def unreadable(name: str, error: OSError) -> Failure:
     """Return the failure for a file or folder that the operating system does not allow to be read."""
-    return Failure("read", f"cannot be read: {error.strerror or error}; change that, then run again", name)
+    return Failure("read", f"cannot be read: {error.strerror or error}; fix this, then run again", name)
 
 
 def parse_file(file: str, name: str, options: Options) -> list[Outcome]:
@@ -126,7 +126,7 @@ def parse_file(file: str, name: str, options: Options) -> list[Outcome]:
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        unknown = f"is damaged, or of a variant that is not known ({type(error).__name__}: {error})"
+        unknown = f"is damaged, or of an unknown variant ({type(error).__name__}: {error})"
         reason = f"{unknown}; open it in its program and save it again"
     return [*outcomes, Failure("read", reason, name)]
 

@@ -46,7 +46,7 @@ class DriftSteps:
     "drift",
     help="a first answer over reports, then follow-up questions",
     reads={"reports", "graph", "chunks"},
-    no_preview="each step of drift reads what the step before it asks for: nothing can be shown before the answer",
+    no_preview="each step of drift depends on the one before: there is no context to show before the answer",
 )
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the best reports and from follow-up questions.

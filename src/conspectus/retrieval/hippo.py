@@ -75,9 +75,7 @@ class PhraseGraph:
     def of(cls, index: Index) -> PhraseGraph:
         """Return the phrase graph of an index, built once while it is open; raise UsageError if it has no graph."""
         if index.graph_file:
-            raise UsageError(
-                "HippoRAG reads graphs of texts, and this one is on disk; the method tog goes along it"
-            )
+            raise UsageError("HippoRAG needs a graph of texts, and this one is on disk; use the method tog")
         phrases = index.derive(cls._made)
         if not len(phrases.graph):
             raise UsageError("HippoRAG needs a graph, and this index has no triples and no relationships")

@@ -32,7 +32,7 @@ def ranking_of(settings: Settings) -> AskingRanking:
     ranking = METHODS[name].rank_with if name in RANKINGS and name != "ircot" else None
     if ranking is None:
         others = ", ".join(other for other in RANKINGS if other != "ircot")
-        raise UsageError(f"ircot goes around a method that ranks: {others}; not {name!r}")
+        raise UsageError(f"ircot needs a method that ranks chunks: {others}; not {name!r}")
     return ranking
 
 

@@ -70,7 +70,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     Raises UsageError if the index has no communities, ModelError if no report could be written or read.
     """
     if not index.communities:
-        raise UsageError("rollup needs communities, and this index has none: its documents name too little")
+        raise UsageError("rollup needs communities, and this index has none: it has too few entities")
     min_size = settings.reports.min_report_entities
     annotations: list[Annotation] = []
     if read_question(question, *index.languages).about_whole:

@@ -84,7 +84,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     "tog1",
     help="explores the graph alone (Think-on-Graph)",
     reads={"graph"},
-    no_preview="tog1 goes along the graph, step by step: nothing can be shown before the answer",
+    no_preview="tog1 explores the graph step by step: there is no context to show before the answer",
 )
 async def answer_on_graph(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer by Think-on-Graph, over the graph alone."""

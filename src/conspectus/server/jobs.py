@@ -305,7 +305,7 @@ def sources_of(served: ServedIndex) -> list[Path]:
     """
     sources = folders_of(served)
     if gone := next((folder for folder in sources if not folder.exists()), None):
-        raise UsageError(f"{gone}, which the index was built from, is not there; index on the command line")
+        raise UsageError(f"{gone}, which the index was built from, is missing; index on the command line")
     uploaded = served.folder / UPLOADS
     if uploaded.is_dir() and any(uploaded.iterdir()):
         sources.append(uploaded)

@@ -107,9 +107,7 @@ def run_server(
     say(f"Serving {', '.join(map(str, options.folders))} at {url} (Ctrl-C ends it).")
     for served in Indexes(options.folders).values():
         if not served.exists():
-            say(
-                f"There is no index in {served.folder} yet; the app makes one of files that are dropped on it."
-            )
+            say(f"There is no index in {served.folder} yet; drop files on the app to make one.")
     link = url + (access.login_path() if access.token else "/")
     if access.token:
         say(f"Open this link once, within 10 minutes, to log a browser in: {link}")

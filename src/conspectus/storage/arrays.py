@@ -135,7 +135,7 @@ class StoredArray:
         head, self._content = BytesIO(content[:size]), memoryview(content)[size:]
         covered = len(self._blocks) * BLOCK
         if blocks and (crc32(head.getvalue()) != blocks[0] or covered < len(self._content)):
-            raise self._damaged("is not what was written, by its hash")
+            raise self._damaged("has changed since it was written, by its hash")
         try:
             npy.read_magic(head)
             with _PARSING:
@@ -193,7 +193,7 @@ class StoredArray:
             start = block * BLOCK
             end = start + BLOCK
             if self._blocks and crc32(self._content[start:end]) != self._blocks[block]:
-                raise self._damaged("is not what was written, by its hash")
+                raise self._damaged("has changed since it was written, by its hash")
             # including the previous number, so that the order is checked across blocks
             before = max(start - self._array.itemsize, 0)
             if self._role and not self._fits(np.frombuffer(self._content[before:end], self._array.dtype)):

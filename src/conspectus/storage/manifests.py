@@ -142,7 +142,7 @@ def _read_manifest(path: Path) -> Manifest:
             if checksum in (None, _checksum(content)):  # of the given fields: earlier versions had fewer
                 _leave_allowed(manifest.settings, path)
                 return manifest
-            raise IndexDamaged(f"{path} is not what was written; restore it")
+            raise IndexDamaged(f"{path} has changed since it was written; restore it")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # not JSON, or not our format
         version = None
     if version is None:
@@ -150,9 +150,9 @@ def _read_manifest(path: Path) -> Manifest:
         raise IndexDamaged(f"{path} is not the manifest of an index; {advice}")
     reads = f"{path.parent} has index format {version}, this Conspectus reads {VERSION}"
     if isinstance(version, int) and version < OLDEST:
-        again = "index its sources again, which replaces it; what language models replied is kept"
+        again = "index its sources again, which replaces it; cached model replies are kept"
         raise IndexOutdated(f"{reads}: {again}")
-    raise StoreError(f"{reads}; upgrade it")
+    raise StoreError(f"{reads}; upgrade Conspectus")
 
 
 @cache
@@ -181,7 +181,7 @@ def _leave_allowed(settings: dict[str, Any], path: Path) -> None:
 
 @cache
 def _warn(path: Path, name: str) -> None:
-    log.warning("%s: its settings `%s` are none that can be set; the defaults are used", path, name)
+    log.warning("%s: its settings `%s` are not valid; the defaults are used", path, name)
 
 
 def _checksum(content: Mapping[str, Any]) -> int:
@@ -210,15 +210,15 @@ def is_index(folder: Path) -> bool:
 def _advice(folder: Path) -> str:
     """Return an error message for a folder without an index, with advice that depends on its contents."""
     if is_index(folder.parent):
-        return f"{folder} is a part of the index in {folder.parent}: name that"
+        return f"{folder} is part of the index in {folder.parent}: name that folder"
     for output in (folder, folder / "output"):
         if any((output / name).is_file() for name in ("entities.parquet", "create_final_entities.parquet")):
-            return f"{folder} holds an index of Microsoft GraphRAG; bring it in: conspectus.import_graphrag('{folder}')"
+            return f"{folder} has an index of Microsoft GraphRAG; import it: conspectus.import_graphrag('{folder}')"
     option = "" if folder == Path(USUAL) else f", folder='{folder}'"
     if (folder / "replies.sqlite").is_file():
         return (
             f"there is no index in {folder} yet, but replies of a language model are cached there:"
-            f" conspectus.build('FOLDER'{option}), with the folder of the documents, goes on from them"
+            f" conspectus.build('FOLDER'{option}), with the folder of the documents, continues from them"
         )
     if near := _nearest(folder):
         return f"there is no index in {folder}; the nearest is in {near}: index='{near}'"
@@ -262,9 +262,9 @@ def chosen(folder: Path, snapshot: str) -> Manifest:
     if len(matching) == 1:
         return matching[0]
     if not snapshot:
-        raise NotFound(f"{folder} keeps no snapshot before the current one; there are {names}")
+        raise NotFound(f"{folder} has no snapshot before the current one; there are {names}")
     count = f"{len(matching)} snapshots" if matching else "no snapshot"
-    raise NotFound(f"{folder} keeps {count} whose id begins with {snapshot!r}; there are {names}")
+    raise NotFound(f"{folder} has {count} whose id begins with {snapshot!r}; there are {names}")
 
 
 # One writer at a time
@@ -357,7 +357,5 @@ def editing(path: Path) -> Generator[None]:
 def locked(folder: Path) -> Path:
     folder = folder.resolve()
     if folder not in _locks:
-        raise UsageError(
-            f"whoever writes to {folder} must do so inside `with writing(folder)`, which keeps others out"
-        )
+        raise UsageError(f"write to {folder} only inside `with writing(folder)`, which locks it")
     return folder

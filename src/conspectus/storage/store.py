@@ -166,7 +166,7 @@ def _whole(folder: Path) -> Generator[None]:
             _remove_all_but(folder, *(_retained(folder) if (folder / NAME).exists() else ()))
         if not isinstance(error, OSError):
             raise
-        advice = "what it held before is unchanged; see that there is room and run the same again"
+        advice = "its earlier content is unchanged; free some space and run the same again"
         raise StoreError(
             f"the index {folder} cannot be written ({error.strerror or error}); {advice}"
         ) from error
@@ -440,7 +440,7 @@ def _map(path: Path, facts: StoredFile, verify: bool) -> mmap.mmap | bytes:
 def _check(path: Path, content: mmap.mmap | bytes | memoryview, known: int | str) -> None:
     """Raise IndexDamaged if a content does not match its checksum (`int`) or SHA-256 (`str`, of earlier versions)."""
     if known != (sha256(content).hexdigest() if isinstance(known, str) else crc32(content)):
-        raise IndexDamaged(f"{path} is not what was written, by its hash; {_MEND}")
+        raise IndexDamaged(f"{path} has changed since it was written, by its hash; {_MEND}")
 
 
 __all__ = ["Manifest", "commit", "read", "read_snapshot", "rollback", "table_files", "trim", "writing"]

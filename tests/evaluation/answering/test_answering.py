@@ -1,4 +1,4 @@
-"""Runs over questions: they go on where they were, and a failure has no score."""
+"""Runs over questions: they resume where they stopped, and a failure has no score."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_failures_are_counted_and_never_scored(questions: Path):
 def test_a_run_goes_on_from_the_answers_that_are_saved_and_asks_failures_again(questions: Path):
     scored(questions, ScriptedModel({DraftAnswer: [Draft("Ada Byrne"), BadReply("no JSON"), Draft("1911")]}))
     saved = questions.with_name("answers.jsonl")
-    saved.write_bytes(saved.read_bytes() + b'{"method": "direct", "id"')  # a run that was killed
+    saved.write_bytes(saved.read_bytes() + b'{"method": "direct", "id"')  # as a killed run leaves it
     second = ScriptedModel({DraftAnswer: [Draft("Kell")]})
 
     row = scored(questions, second)

@@ -1,4 +1,4 @@
-"""Questions with their answers, from the forms in which data sets are published."""
+"""Reading questions and their answers from the formats in which data sets are published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures of short answers, by the published normalisation."""
+"""Measures of short answers, with the published normalisation."""
 
 from __future__ import annotations
 

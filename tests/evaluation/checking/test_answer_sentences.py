@@ -1,4 +1,4 @@
-"""The sentences of an answer, and which references stand for each."""
+"""The sentences of an answer, and the references that belong to each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The claims of answers: what each step is asked, what is kept, what is looked for again, and what they amount to."""
+"""Claims of answers: the tasks of each step, which results are stored or computed again, and the counts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TOPICS = (
 
 
 def a_folder(folder: Path, answers: Mapping[str, Sequence[str]]) -> Path:
-    """A comparison: for each condition its answers to questions q0, q1, …."""
+    """Write a comparison: the answers of each condition to questions q0, q1, …."""
     most = max(map(len, answers.values()))
     write_list([Question(f"q{n}", f"What of {n}?") for n in range(most)], folder)
     kept = answers_in(folder)
@@ -51,12 +51,12 @@ def a_folder(folder: Path, answers: Mapping[str, Sequence[str]]) -> Path:
 
 
 def numbers(n: int) -> str:
-    """An answer of `n` sentences that have nothing in common."""
+    """Return an answer of `n` sentences about different things."""
     return " ".join(f"{TOPICS[i % 5]} number{i}. [1]" for i in range(n))
 
 
 def every_step(**instead: Any) -> ScriptedModel:
-    """A model that takes every sentence for clear and for one claim."""
+    """Return a model that treats every sentence as factual, clear and one claim."""
     script: dict[Any, Any] = {
         SelectFactual: lambda task: tuple(range(1, len(task.sentences) + 1)),
         ClearSentences: lambda task: tuple(Numbered(n, task.sentences[n - 1]) for n in task.chosen),
@@ -77,7 +77,7 @@ async def test_each_step_is_given_what_the_one_before_it_left() -> None:
     text = "## Mills\n\nMany mills stand. Ada built two in 1840. They were sold. Vale, who bought it, paid."
     model = ScriptedModel(
         {
-            SelectFactual: [(1, 3, 4, 5, 9)],  # a heading, and a number that leads nowhere, among them
+            SelectFactual: [(1, 3, 4, 5, 9)],  # among them a heading, and a number without a sentence
             ClearSentences: [(Numbered(3, "Ada Brook built two mills in 1840."), Numbered(7, "Nobody."))],
             FactualClaims: [
                 (
@@ -131,11 +131,11 @@ def test_claims_and_clusters_are_averaged_over_the_answers_of_a_condition(tmp_pa
 
     found = counted(folder, every_step())
 
-    assert [one.condition for one in found.conditions] == ["C0", "SS"]  # as the paper has them
+    assert [one.condition for one in found.conditions] == ["C0", "SS"]  # in the order of the paper
     assert [one.averages[CLAIMS].mean for one in found.conditions] == [
         3,
         1.5,
-    ]  # what is said twice counts once
+    ]  # duplicates count once
     assert found.conditions[0].averages["clusters at 0.5"].mean == 3
     assert found.unique == 3
     assert found.checked_by == ("scripted",)
@@ -213,7 +213,7 @@ def test_a_run_that_is_stopped_keeps_what_was_found_and_goes_on_from_there(tmp_p
         counted(folder, every_step(FactualClaims=until))
     assert len(ClaimCheck.rows_in(folder).rows) == 3
     with (folder / "claims.jsonl").open("ab") as file:
-        file.write(b'{"condition": "A", "ques')  # as a kill leaves it
+        file.write(b'{"condition": "A", "ques')  # as a killed run leaves it
 
     model = every_step()
     assert counted(folder, model).conditions[0].answers == 5

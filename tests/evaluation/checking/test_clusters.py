@@ -1,4 +1,4 @@
-"""Clusters of claims by ROUGE-L, held to the libraries where they are installed."""
+"""Clusters of claims by ROUGE-L, compared with libraries if these are installed."""
 
 from __future__ import annotations
 

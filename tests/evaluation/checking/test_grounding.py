@@ -1,4 +1,4 @@
-"""Which sentences of answers are supported: by what they cite."""
+"""Grounding: which sentences of answers are supported by the sources that they cite."""
 
 from __future__ import annotations
 

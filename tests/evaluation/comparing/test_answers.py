@@ -1,4 +1,4 @@
-"""Answers of conditions: all kept, none made twice, failures told and asked again."""
+"""Answers of conditions: all are stored, none is made twice, failures are reported and retried."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def small() -> Index:
 
 
 def a_model(said: Any = None) -> ScriptedModel:
-    """A model that answers with the question, but for what is said of AnswerFromContext."""
+    """Return a model that repeats the question; `said` replaces its replies to AnswerFromContext."""
     return ScriptedModel(
         {
             MapAnswer: lambda task: PartialAnswer(f"{task.question} [Data: Reports (0)]", 50),
@@ -77,7 +77,7 @@ def test_a_run_goes_on_from_what_is_kept(tmp_path: Path):
     run(tmp_path, ["bm25"], a_model(), questions=QUESTIONS[:2])
     file = tmp_path / "answers.jsonl"
     lines = file.read_bytes().splitlines(keepends=True)
-    file.write_bytes(lines[0] + lines[1][:40])  # it was killed while it wrote
+    file.write_bytes(lines[0] + lines[1][:40])  # as if killed while writing
     model = a_model()
 
     run(tmp_path, ["bm25", "C0"], model)

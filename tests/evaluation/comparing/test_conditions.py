@@ -1,4 +1,4 @@
-"""Conditions to compare: what they are, under one window, and what each reads."""
+"""Conditions to compare: their definitions, their common window, and the context of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conspectus.settings import Settings
 
 
 def tree() -> Index:
-    """Two communities at the root; the second has two parts, of which only the first has a report."""
+    """Two communities at the root; the second has two children, of which only the first has a report."""
     shape = {
         0: (-1, (), 0, (0, 1)),
         1: (-1, (2, 3), 0, (2, 3, 4)),

@@ -1,4 +1,4 @@
-"""Lists of questions from anywhere, and those of a comparison."""
+"""Lists of questions from files and other sources, and those of a comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about a corpus, made from its description alone."""
+"""Questions about a corpus, generated from its description alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def numbered(prefix: str) -> Iterator[str]:
 
 
 def a_model(script: Script | None = None) -> ScriptedModel:
-    """A model that writes as many different lines as it is asked for, but for what a script says."""
+    """Return a model that writes as many different lines as requested; a script may replace its replies."""
     tasks, questions = numbered("Task"), numbered("Question")
     usual: Script = {
         Personas: lambda task: people(task.count),

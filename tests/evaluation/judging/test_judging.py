@@ -1,4 +1,4 @@
-"""A model as judge: what it is asked, what is kept, and what is asked again."""
+"""A model as judge: its tasks, which judgements are stored, and which are requested again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from conspectus.tasks import Judge, Verdict
 
 
 def a_folder(folder: Path, n: int = 6, texts: Mapping[str, Callable[[int], str]] | None = None) -> Path:
-    """A comparison of `n` questions; the answers of a condition are a function of the question's number."""
+    """Write a comparison of `n` questions; `texts` gives the answers of a condition by question number."""
     said = texts or {"A": lambda i: f"long and {i}", "B": lambda i: f"short {i}"}
     write_list([Question(f"q{i}", f"What of {i}?") for i in range(n)], folder)
     kept = answers_in(folder)
@@ -35,7 +35,7 @@ def a_folder(folder: Path, n: int = 6, texts: Mapping[str, Callable[[int], str]]
 
 
 def longest(task: Judge) -> Verdict:
-    """Prefer the longer answer."""
+    """Judge that the longer answer wins."""
     if len(task.first) == len(task.second):
         return Verdict(0, "Alike.")
     winner = 1 if len(task.first) > len(task.second) else 2
@@ -156,7 +156,7 @@ def test_another_judge_judges_anew_beside_the_first_and_statistics_are_of_one_ju
         judge_statistics(tmp_path)
     found = judge_statistics(tmp_path, judge_model="other")
     assert (found.judges, found.judgements, found.missing) == (("other",), 10, 20)
-    assert judge_statistics(tmp_path, judge_model="scripted").judgements == 30  # those of the first all stay
+    assert judge_statistics(tmp_path, judge_model="scripted").judgements == 30  # all still there
 
 
 def test_a_criterion_that_is_described_otherwise_is_judged_anew(tmp_path: Path):

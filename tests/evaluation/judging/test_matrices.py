@@ -1,4 +1,4 @@
-"""Win rates as matrices and pictures."""
+"""Win rates as matrices and charts."""
 
 from __future__ import annotations
 

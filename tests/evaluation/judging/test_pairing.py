@@ -1,4 +1,4 @@
-"""Which answers are held against each other, and in which order."""
+"""Which answers are compared with each other, and in which order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def questions(n: int) -> list[Question]:
 def written(
     folder: Path, n: int, conditions: str = "ABC", texts: Mapping[tuple[str, str], str] | None = None
 ) -> Path:
-    """A folder with answers of conditions to n questions; a text of `!` is an answer that failed."""
+    """Write answers of conditions to n questions into a folder; the text `!` stands for a failed answer."""
     kept = answers_in(folder)
     for question in questions(n):
         for condition in conditions:

@@ -1,4 +1,4 @@
-"""What judgements amount to."""
+"""Statistics of judgements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conspectus.tasks import Criterion
 
 
 def judged(*winners: str, question: str = "q", criterion: str = "depth") -> list[Judgement]:
-    """Judgements of A and B that prefer `A`, `B` or neither (`-`), each condition shown first in turn."""
+    """Return judgements of A and B that prefer `A`, `B` or neither (`-`); A and B are shown first in turn."""
     rows: list[Judgement] = []
     for n, winner in enumerate(winners):
         first, second = ("A", "B") if n % 2 else ("B", "A")

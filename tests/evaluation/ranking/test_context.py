@@ -1,4 +1,4 @@
-"""Evidence recall: how often the context of an answer holds every document that answers the question."""
+"""Evidence recall: how often the context of an answer contains every document that is needed to answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws and hand-computed values of the measures of a ranking."""
+"""Measures of a ranking: general properties, and values computed by hand."""
 
 from __future__ import annotations
 

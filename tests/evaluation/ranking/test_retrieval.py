@@ -1,4 +1,4 @@
-"""Measuring rankings: on a small folder with known places, and on the shared data."""
+"""Measuring rankings: on a small folder with known ranks, and on the shared data."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_an_index_with_a_graph_keeps_it_when_it_gets_vectors_and_is_never_replac
     retrieval.passage_index(data, target, Settings(vectors=VectorSettings(embedder="by another name")))
     assert len(letters.given) == read
 
-    with pytest.raises(UsageError, match="of other documents"):
+    with pytest.raises(UsageError, match="from other documents"):
         retrieval.passage_index(replace(data, passages=data.passages[:2]), target, Settings())
 
 
@@ -138,7 +138,7 @@ def test_a_depth_below_1_makes_no_sense(folder: Path):
         evaluate_retrieval(folder, ["bm25"], [0])
 
 
-# The shared data; what is asked for is a little below what is reached
+# The shared data; the required values are slightly below the measured ones
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Quotations for a question that joins facts follow the chain of passages from what it names."""
+"""Quotations for a multi-hop question follow the chain of passages from the entity that it names."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_sentence_that_answers_is_quoted_without_a_chain(monkeypatch: pytest.M
     others = [f"Gatefever was seen in {town}. Gatefever left {town} in May." for town in towns]
     index = index_passages([a_document(text, n) for n, text in enumerate([*others, answer])], Settings())
 
-    # what the walk is on least is what answers
+    # the walk gives the answering sentence the lowest score
     monkeypatch.setattr(sentence_graph, "walk_among", lambda _, sentences, index: np.arange(len(sentences)))
     text = conspectus.ask("Which drink is the standard remedy for Gatefever?", index, method="bm25").text
 

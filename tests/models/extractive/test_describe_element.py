@@ -1,4 +1,4 @@
-"""Descriptions by extraction: the sentences that say most."""
+"""Descriptions by extraction: the most informative sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entities and relationships by extraction: what sentences mention, and what they mention together."""
+"""Entities and relationships by extraction: the things that sentences mention, and mention together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FRIEND = "The keeper of the lock, Mara Tolan, went to Quenda with her old friend
 
 
 def extracted(*texts: str) -> Extraction:
-    """The graph of the first text, read in the light of all."""
+    """Return the graph of the first text, extracted with the statistics of all texts."""
     documents = some_documents(*texts)
     passages = SentenceStore.read(documents, read_lexicon(documents))
     return extract_graph(ExtractGraph(whole_chunk(documents[0]), ALL), passages)

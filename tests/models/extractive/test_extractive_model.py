@@ -1,4 +1,4 @@
-"""The extractive model: which tasks it performs, and what it says of the others."""
+"""The extractive model: which tasks it performs, and its error for the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXT = "The keeper of the lock, Mara Tolan, went to Quenda with her old friend f
 
 
 class Unheard(Task[str]):
-    """A task that nobody has thought of."""
+    """A task that no model performs."""
 
 
 async def test_it_says_what_to_do_where_a_task_needs_a_language_model():

@@ -1,4 +1,4 @@
-"""Facts told by rules, without a language model."""
+"""Factual claims and their support decided by rules, without a language model."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ model = ExtractiveModel()
         ("Ruben Vale opened the bridge to traffic.", True),
         ('Ada Brook: "The Hollin Council refused to pay."', True),
         ("周秀兰在1911年买下了货船白鹭号。", True),
-        ("The wheel turned slowly in the current.", False),  # names nothing
-        ('Ada Brook: "The wheel turned slowly in the current."', False),  # only who says it
-        ("Technology will help the millers.", False),  # a capital opens every sentence
+        ("The wheel turned slowly in the current.", False),  # has no name
+        ('Ada Brook: "The wheel turned slowly in the current."', False),  # names only the speaker
+        ("Technology will help the millers.", False),  # only the first word is capitalised
         ("Did the Hollin Council refuse to pay?", False),
         ("# The Hollin Council and the Orran Mill", False),
         ("Thanks, Ruben.", False),

@@ -1,4 +1,4 @@
-"""Which sentences speak to a question."""
+"""Which sentences are relevant to a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody says about something is quoted of them alone."""
+"""A question about what a person says about a topic is answered with quotations of that person only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements: the sentences that evidence is made of."""
+"""Statements: the sentences of which evidence consists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that go into batches at half the price, over real HTTP: the index is that of direct calls."""
+"""Batches of calls at half the price, over real HTTP: the index equals that of direct calls."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def no_pauses() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def direct(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """The same build by calls of their own."""
+    """The same build by direct calls."""
     with SimulatedServer(Behaviour()) as server:
         return build(tmp_path_factory.mktemp("direct"), server, batch=False, prices=PRICES)
 
@@ -68,7 +68,7 @@ def batched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Built, SimulatedS
 
 
 class Noting(Silent):
-    """Does something with each note, of which there is one for each batch."""
+    """A progress display that calls a function with each note; there is one note per batch."""
 
     def __init__(self, act: Callable[[str], None]) -> None:
         self._act = act
@@ -82,12 +82,12 @@ def calls_of(built: Built) -> int:
 
 
 def requests_in(server: SimulatedServer) -> Iterator[list[dict[str, Any]]]:
-    """Yield the requests of each batch, as they were uploaded."""
+    """Yield the uploaded requests of each batch."""
     for batch in server.batches.values():
         yield [json.loads(line) for line in server.files[batch["input_file_id"]].splitlines()]
 
 
-# What comes of it
+# Results
 
 
 def test_a_build_by_batches_is_the_build_by_direct_calls(
@@ -187,7 +187,7 @@ conspectus.build(documents=documents({len(DOCUMENTS)}), folder=Path(sys.argv[1])
 
 
 def killed_while_it_waits(folder: Path, server: SimulatedServer, ready: Callable[[], Any]) -> None:
-    """Build in another process, and kill it when something is so."""
+    """Build in another process, and kill it as soon as `ready` returns a true value."""
     path = os.pathsep.join([str(Path(conspectus.__file__).parents[1]), str(Path(__file__).parents[2])])
     command = [sys.executable, "-c", COMMAND, str(folder), server.url]
     with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}) as process:
@@ -205,7 +205,7 @@ UNSENT = {
     "id": "",
     "reserved": [0, 0, 0, 0, 0.0],
 }
-"""A state that no run writes: it would have a file uploaded that an index brought along."""
+"""A forged state, which no run writes: it would make a run upload a file that came with an index."""
 
 
 def states(folder: Path) -> list[dict[str, Any]]:
@@ -229,7 +229,7 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path
 def resumed_by(
     interrupted: tuple[Path, SimulatedServer], folder: Path, server: SimulatedServer
 ) -> SimulatedServer:
-    """Put the state of an interrupted build and of its server into others."""
+    """Copy the state of an interrupted build and of its server into another folder and server; return the server."""
     before, theirs = interrupted
     shutil.copytree(before, folder, dirs_exist_ok=True)
     server.batches, server.files = {k: dict(v) for k, v in theirs.batches.items()}, dict(theirs.files)
@@ -271,7 +271,7 @@ def test_a_batch_that_was_made_just_before_the_kill_is_not_made_again(
 ):
     with SimulatedServer(Behaviour()) as server:
         resumed_by(interrupted, tmp_path, server)
-        for path in (tmp_path / batches.FOLDER).glob("*.json"):  # as it was before the server had replied
+        for path in (tmp_path / batches.FOLDER).glob("*.json"):  # the state before the server had replied
             path.write_text(json.dumps(json.loads(path.read_text()) | {"id": ""}))
         assert tables(build(tmp_path, server).index) == tables(direct.index)
 
@@ -295,7 +295,7 @@ def test_replies_of_a_batch_that_were_stored_before_the_kill_are_counted_once(
         build(tmp_path, server)
         before = conspectus.api.spending(tmp_path)
         (tmp_path / batches.FOLDER).mkdir()
-        for path, content in state.items():  # as it was before the last of them was removed
+        for path, content in state.items():  # the state before the last file was removed
             path.write_bytes(content)
         conspectus.build(
             documents=DOCUMENTS, folder=tmp_path, settings=settings(server.url, llm__batch=True), fresh=True
@@ -318,7 +318,7 @@ def test_the_state_of_a_batch_that_cannot_be_used_is_named_and_nothing_is_sent(s
     assert not server.files
 
 
-# What goes wrong
+# Failures
 
 
 def test_requests_that_fail_in_a_batch_are_asked_for_directly(direct: Built, tmp_path: Path):
@@ -349,7 +349,7 @@ def test_a_batch_of_which_nothing_is_answered_ends_the_run(
     direct: Built, behaviour: Behaviour, tmp_path: Path
 ):
     with SimulatedServer(behaviour) as server:
-        with pytest.raises(Unusable, match=r"no request of the batch.*submits them again"):
+        with pytest.raises(Unusable, match=r"no request of the batch.*resubmit them"):
             build(tmp_path, server)
         server.behaviour = Behaviour()
         assert tables(build(tmp_path, server).index) == tables(direct.index)

@@ -76,7 +76,7 @@ def test_a_call_waits_for_those_under_way_before_it_is_refused():
         waiting = asyncio.create_task(reserve(budget, 10, 900))
         await asyncio.sleep(0)
         assert not waiting.done()
-        settle(budget, reserved, 10, 20)  # it took far less than it might have
+        settle(budget, reserved, 10, 20)  # it used far fewer tokens than were reserved
         await asyncio.wait_for(waiting, 1)
 
     asyncio.run(run())

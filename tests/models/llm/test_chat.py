@@ -1,4 +1,4 @@
-"""A model behind a server: what is asked, what is asked again, and what comes of it."""
+"""A model behind a server: requests, retries, and parsed replies."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Said = str | Completion | Exception
 
 
 class FakeSender:
-    """Says what the test gave it, in order or by a function of the request, and remembers the requests."""
+    """Returns the replies of the test, in order or by a function of the request, and records the requests."""
 
     def __init__(self, *said: Said | Callable[[Request], Said], refuses: Sequence[str] = ()) -> None:
         self.said = list(said)
@@ -95,7 +95,7 @@ def a_model(sender: FakeSender, model: str = "openai/gpt-4.1-mini", **llm: Any) 
 
 
 def noticed(model: ChatModel) -> list[str]:
-    """Return what was noticed of replies, without the tasks that it was noticed of."""
+    """Return the notices about replies, without the names of the tasks."""
     return [text.partition(": ")[2] for texts in model.notices.values() for text in texts]
 
 
@@ -352,7 +352,7 @@ async def test_long_lists_are_described_in_steps() -> None:
     assert all("- A summary of bees." in text for text in asked[1:])
 
 
-# Several elements by one call
+# Several elements in one call
 
 BEES, OWLS, ANTS = (DescribeElement(name, "entity", ("One.", "Two.")) for name in ("Bees", "Owls", "Ants"))
 
@@ -550,7 +550,7 @@ async def test_what_is_copied_from_the_example_of_the_instructions_is_left_out_a
         "Ada",
         "Bo",
         "Cid",
-    ]  # a name may be made out of the text
+    ]  # a name may be derived from the text
     assert found.relationships == BOTH.relationships
     (notice,) = model.notices["ExtractGraph"]
     assert notice.endswith("left out: Tom Pask, which the instructions name and the text does not")

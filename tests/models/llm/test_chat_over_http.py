@@ -1,4 +1,4 @@
-"""ChatModel, the sender and a server that fails: what goes wrong on the way does not show in the replies."""
+"""ChatModel, the sender and a server with faults: the faults do not change the replies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TYPES = ("person", "organization", "location")
 
 
 async def everything(folder: Path, behaviour: Behaviour, **llm: Any) -> list[Any]:
-    """Extract, ask, glean, report and answer through a server that behaves in a given way."""
+    """Extract, glean, report and answer through a server with a given behaviour; return all replies."""
     with SimulatedServer(behaviour) as server:
         settings = Settings(model="openai/gpt-4.1-mini", llm=ModelSettings(base_url=server.url, **llm))
         async with open_sender(settings.llm, folder) as sender:

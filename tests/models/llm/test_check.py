@@ -1,4 +1,4 @@
-"""`models check`: what a server supports, or what to fix, with one small request of each kind."""
+"""`models check`: reports what a server supports, or what to fix, by one small request of each kind."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def test_what_a_server_refuses_is_told(monkeypatch: pytest.MonkeyPatch):
     found = checked(Behaviour(refuses=("json_schema", "logit_bias", "stream")), monkeypatch)
     assert found["chat"].ok
     assert not any(found[kind].ok for kind in ("json_schema", "logit_bias", "streaming"))
-    assert "does not take json_schema" in found["json_schema"].detail
-    assert "does not take streaming" in found["streaming"].detail
+    assert "does not support json_schema" in found["json_schema"].detail
+    assert "does not support streaming" in found["streaming"].detail
 
 
 def test_a_server_that_is_pressed_tells_nothing_of_what_it_takes(monkeypatch: pytest.MonkeyPatch):

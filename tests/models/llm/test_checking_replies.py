@@ -1,4 +1,4 @@
-"""Replies to the tasks of checking: what is written is read, and what cannot be used is left out or refused."""
+"""Replies to checking tasks: valid ones are parsed; unusable parts are left out, or the reply is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server on one's own machine, which does all that it is asked at once, and all of it slower."""
+"""A local server that works on all requests at once, so that each of them becomes slower."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from conspectus.models.llm.wire import Message, Request
 from conspectus.settings import ModelSettings
 
 WORK = 0.05
-"""Seconds that a reply takes where nothing else is asked."""
+"""Seconds that a reply takes if there is no other request."""
 STEP = 0.003
 
 
 class Sharing:
-    """Gives each request under way its part of the processor."""
+    """Divides the processor equally among the running requests."""
 
     def __init__(self) -> None:
         self.under_way = 0
@@ -59,4 +59,4 @@ async def test_a_server_that_is_slow_for_being_asked_too_much_is_asked_less_unti
         await runner.cleanup()
 
     assert [reply.text for reply in replies] == ["yes"] * 24
-    assert served.asked > 24  # the first ones came too late
+    assert served.asked > 24  # the first replies timed out

@@ -1,4 +1,4 @@
-"""Nothing is bought whose reply cannot be stored."""
+"""No request is paid for if its reply cannot be stored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def request(n: int) -> Request:
 
 
 def send(server: SimulatedServer, path: Path, number: int) -> list[Completion | BaseException]:
-    """Send requests at once by a sender whose replies are stored in a file; return what came of each."""
+    """Send requests in parallel with a sender whose replies are stored in a file; return the result of each."""
 
     async def run() -> list[Completion | BaseException]:
         settings = ModelSettings(base_url=server.url, concurrency=CONCURRENCY)

@@ -11,7 +11,7 @@ from conspectus.models.llm.budget import LONGEST_PAUSE, Backoff, Bucket, RateLim
 
 
 class Clock:
-    """Time that passes when the test says so."""
+    """A clock that only the test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0

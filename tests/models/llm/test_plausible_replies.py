@@ -1,4 +1,4 @@
-"""A reply that is none to its task is asked for again, and what still fails is a failure that is recorded."""
+"""An implausible reply to a task is requested again; if it stays implausible, a failure is recorded."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FINDING = {"summary": "One", "explanation": "It is."}
 
 
 def in_json(text: str, name: str) -> str:
-    """Return a text in the place of each text of a reply of this task; as it is where that is no JSON."""
+    """Return a reply to the task `name` whose texts are all `text`; just `text` if the task has no JSON reply."""
     row = {"name": text, "type": "person", "description": text}
     report = {"title": text, "summary": text, "rating": 5, "rating_explanation": text, "findings": [FINDING]}
     replies: Mapping[str, Any] = {
@@ -65,7 +65,7 @@ TRACES = re.compile(r"zzxq|xq zv|\[\]$|Sure!|sorry|Wetter|short and specific|HEL
 
 
 class Unreliable:
-    """Answers as the simulated server does, but for a fifth of the replies, drawn for every time that it is asked."""
+    """Replies as the simulated server does, except that a random fifth of the replies is garbage."""
 
     def __init__(self, seed: int) -> None:
         self.seed, self.asked, self.wrong = seed, Counter[str](), 0
@@ -74,7 +74,7 @@ class Unreliable:
         task, key = simulated_replies.task_of(messages), str(messages)
         self.asked[key] += 1
         draw = simulated_replies.number(self.seed, key, self.asked[key])
-        if draw % 5 or task == "AnyMissed":  # a plain yes or no is all that this is asked for
+        if draw % 5 or task == "AnyMissed":  # its reply is a plain yes or no
             return simulated_replies.reply_to(messages, schema, name)
         self.wrong += 1
         return GARBAGE[draw // 5 % len(GARBAGE)](task)
@@ -85,7 +85,7 @@ def built(server: SimulatedServer, folder: Path, **more: Any) -> Index:
 
 
 def untouched(index: Index, failed: Index) -> dict[str, Any]:
-    """Return what an index tells that the failures of another one, replies wrong three times, have no part in."""
+    """Return the rows of an index that the failures of another build (three wrong replies) do not affect."""
     errors = " ".join(failure.error for failure in failed.failures)
     lost = {index.chunks[int(number)].id for number in re.findall(r"of chunk (\d+)", errors)}
     names = {f"entity {e.name}": e for e in index.entities}
@@ -95,7 +95,7 @@ def untouched(index: Index, failed: Index) -> dict[str, Any]:
         for name, row in names.items()
         if f"{name}:" not in errors and not lost.intersection(row.chunk_ids)
     }
-    if {failure.stage for failure in failed.failures} <= {"describe"}:  # communities are those of all rows
+    if {failure.stage for failure in failed.failures} <= {"describe"}:  # else communities differ
         rows[""] = tuple(index.communities)
         failed_numbers = {entity.number for entity in index.entities if entity.name in errors}
         numbers = {c.number: c.entity_numbers for c in index.communities}

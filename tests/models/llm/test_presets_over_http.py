@@ -1,4 +1,4 @@
-"""What each kind of server is sent, over real HTTP: addresses, keys in their headers, and parameters."""
+"""Requests to each kind of server, over real HTTP: addresses, headers with the key, and parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices: of the settings, of one's own machine, and those that are published."""
+"""Prices: from the settings, of local servers, and published ones."""
 
 from __future__ import annotations
 

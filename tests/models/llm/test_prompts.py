@@ -1,4 +1,4 @@
-"""Prompts are filled in strictly, and what comes from documents cannot leave its fence."""
+"""Prompts are filled in strictly, and text from documents cannot leave its fence."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def a_chunk(text: str) -> Chunk:
 
 
 def every_task(text: str, language: str = "en", **more: Any) -> list[Task[Any]]:
-    """One task of every kind, with a text from a document in every place that can hold one."""
+    """Return a task of every kind, with a document's text in every field that can contain one."""
     chunk = a_chunk(text)
     entity = Entity("e", 7, text[:30], "person", text)
     report = Report("r", 3, 1, 0, -1, (), text[:30], text, 5, "", (Finding("F", text),), 3)
@@ -214,7 +214,7 @@ def test_a_final_answer_is_shown_references_of_the_tables_that_it_is_made_from()
     assert "[Data: Reports (2, 7)]" in Prompts().render(ReduceAnswer("Who?", said[1:]))[0].content
 
 
-# The user's own
+# Prompts of the user
 
 
 GLEAN = "<!-- user -->\n# Task: GleanMore\n\nWeiter, bitte."
@@ -250,8 +250,8 @@ def test_a_prompt_of_one_language_goes_before_one_of_all(tmp_path: Path) -> None
             "{{kind}}\n<!-- user -->\n{{data}}",
             r"DescribeElement\.md .*\{\{language\}\}",
         ),
-        ("GleanMore.md", "<!-- user -->\nMore\n<!-- rules -->\nBe good", "section `rules` nowhere"),
-        ("Extract.md", "<!-- user -->\n", r"Extract\.md is of no task"),
+        ("GleanMore.md", "<!-- user -->\nMore\n<!-- rules -->\nBe good", "not use its section `rules`"),
+        ("Extract.md", "<!-- user -->\n", r"Extract\.md belongs to no task"),
         ("Mapanswer.md", "<!-- user -->\n", "did you mean MapAnswer"),
     ],
 )
@@ -337,11 +337,11 @@ def test_fields_in_a_document_are_not_filled_in() -> None:
     assert "{{language}}" in Prompts().render(ExtractGraph(a_chunk("{{language}}"), TYPES))[1].content
 
 
-# Economy
+# Length
 
 
 def test_prompts_are_short() -> None:
-    """Without the data: what every call pays (measured 463 tokens for an extraction in English)."""
+    """Tokens without the data, which every call pays for (463 were measured for an extraction in English)."""
     limits = {
         "ExtractGraph": 480,
         "AnyMissed": 40,

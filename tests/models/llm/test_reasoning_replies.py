@@ -1,4 +1,4 @@
-"""Replies to the tasks of reasoning: what is written is read, and what cannot be used is refused."""
+"""Replies to reasoning tasks: valid ones are parsed, unusable ones are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a real model returned: nothing well-formed in it may be lost.
+"""Recorded replies of a real model: nothing well-formed in them may be lost.
 
 The expected counts in `data/recorded_replies_counts.json` were made without the parser: they are the keys
 `"explanation":` of each report. 84 is a description and 135 an answer, in prose. The extractions among the recorded

@@ -1,4 +1,4 @@
-"""Replies are read leniently where there is one reading, refused where there are two; nothing is silent."""
+"""Replies are parsed leniently if they have one meaning and refused if they have two; every defect is reported."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ BOTH = Extraction((ADA, BO), (FoundRelationship("Ada", "Bo", "Ada sells Bo flour
 SOUND = dump(EXTRACT, BOTH)
 
 
-# The law: what is dumped is parsed back
+# Property: parsing reverses dumping
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=60).map(str.strip)
 some_text = text.filter(bool)
@@ -127,7 +127,7 @@ def test_whatever_a_model_writes_gives_a_reply_or_a_bad_reply(reply: str) -> Non
             parse(task, reply)
 
 
-# JSON that has one reading
+# JSON with one meaning
 
 
 MENDED = {
@@ -162,7 +162,7 @@ def test_line_breaks_and_quotes_inside_a_text_are_kept() -> None:
     assert parsed.reply.entities[0].description == 'Ada, "the owl" \nis a miller.'
 
 
-# JSON that has none, or several
+# JSON with no meaning, or several
 
 
 REFUSED = {
@@ -228,7 +228,7 @@ def test_names_are_one_line_and_storable() -> None:
     assert parsed.reply.entities[1].name == "Bo \ufffd"
 
 
-# Plain replies
+# Plain text replies
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Requests stay the same, byte for byte: a changed prompt or parameter makes users pay for every cached reply again.
 
-A change on purpose records its own hashes in `tests/data/requests.json`, and the CHANGELOG then says that replies of
-these tasks are asked for anew:
+After an intended change, record the new hashes in `tests/data/requests.json`, and say in the CHANGELOG that replies to
+these tasks will be requested again:
 
     RECORD_REQUESTS=1 python -m pytest -m "" tests/models/llm/test_request_identity.py
 """

@@ -67,7 +67,7 @@ def using(
     environ: dict[str, str] | None = None,
     **settings: Any,
 ) -> R:
-    """Do something with a sender that is then closed."""
+    """Return the result of a function of a sender, which is then closed."""
 
     async def run() -> R:
         url = server if isinstance(server, str) else server.url
@@ -224,7 +224,7 @@ def test_vectors_come_in_the_order_of_the_texts_and_each_text_is_paid_for_once(t
         assert server.counts["embeddings"] == 3  # 64 + 36, then 50
 
 
-# Faults that pass
+# Temporary faults
 
 
 @pytest.mark.parametrize(
@@ -308,17 +308,17 @@ def test_a_server_that_asks_to_wait_for_hours_is_not_waited_for():
         send(server, ask())
 
 
-# Faults that do not pass: one clear line each, at once
+# Permanent faults: one clear line each, at once
 
 
 @pytest.mark.parametrize(
     ("behaviour", "error", "says"),
     [
-        (Behaviour(key="right"), BadKey, "wants a key: set CONSPECTUS_API_KEY"),
+        (Behaviour(key="right"), BadKey, "requires a key: set CONSPECTUS_API_KEY"),
         (Behaviour(models=("other",)), UnknownModel, "has no model 'gpt-4.1-mini'"),
         (Behaviour(context_tokens=10), ContextTooLong, "longer than the context of gpt-4.1-mini"),
         (Behaviour(filtered=("Ada",)), Refused, "refused the request"),
-        (Behaviour(refuses=("json_schema",)), NotAccepted, "does not take json_schema"),
+        (Behaviour(refuses=("json_schema",)), NotAccepted, "does not support json_schema"),
     ],
 )
 def test_what_cannot_pass_is_asked_once_and_told_in_one_line(
@@ -417,11 +417,11 @@ def test_the_trace_tells_of_calls_of_failures_and_of_kept_replies(tmp_path: Path
 
 
 def test_the_key_of_a_known_service_is_not_sent_to_another_address():
-    with SimulatedServer(Behaviour(key="x")) as server, pytest.raises(BadKey, match="wants a key"):
+    with SimulatedServer(Behaviour(key="x")) as server, pytest.raises(BadKey, match="requires a key"):
         send(server, ask(), environ={"OPENAI_API_KEY": "x"})
 
 
-# What a server takes
+# Features that a server accepts
 
 
 def test_what_a_server_refuses_is_remembered_by_the_index(tmp_path: Path):
@@ -458,7 +458,7 @@ def test_parameters_of_no_consequence_are_left_out_where_a_server_refuses_them()
     ) as server:
         using(server, lambda s: send_all(s, 3, temperature=0.0, max_tokens=900, seed=1), concurrency=1)
 
-        assert server.counts["400"] == 3  # each is learnt once
+        assert server.counts["400"] == 3  # each refused feature is tried only once
         assert server.bodies[-1]["max_completion_tokens"] == 900
         assert not {"temperature", "max_tokens", "seed"} & server.bodies[-1].keys()
 
@@ -512,7 +512,7 @@ def test_a_budget_of_money_is_kept_by_the_price_table(tmp_path: Path):
     assert abs(budget.total().cost - spent) < 1e-9
     reached = next(r for r in replies if isinstance(r, BudgetReached))
     assert "of 1.0000 USD" in str(reached)
-    assert "the same command goes on" in str(reached)
+    assert "the same command continues" in str(reached)
 
 
 def test_calls_that_may_have_been_charged_for_count_against_the_budget():
@@ -522,7 +522,7 @@ def test_calls_that_may_have_been_charged_for_count_against_the_budget():
 
 
 def of_length(words: int) -> Callable[..., str]:
-    """Return what replies with so many words, and twice as many where the question has an even number."""
+    """Return a reply function: `words` words, and twice as many if the number in the question is even."""
     return lambda messages, *_: (
         "so " * (words * (2 - sum(map(int, re.findall(r"\d+", messages[-1]["content"]))) % 2))
     )
@@ -539,7 +539,7 @@ def test_replies_longer_than_assumed_do_not_pass_a_budget(budget: int, words: in
         assert not any(reply.cut_off for reply in good)
         assert {type(r) for r in replies} <= {Completion, BudgetReached}
         answered = len(good)
-        again = using(server, lambda s: send_all(s, 20), tmp_path)  # without a budget the same replies serve
+        again = using(server, lambda s: send_all(s, 20), tmp_path)  # without a budget, replies are cached
         assert sum(r.cached for r in again if isinstance(r, Completion)) == answered
         assert server.counts["asked again"] == 0
 
@@ -593,9 +593,9 @@ def test_a_stream_that_was_shown_and_is_cut_by_the_budget_says_so_and_has_more_r
 
 def test_what_was_cut_by_a_budget_that_does_not_reach_is_not_paid_for_again(tmp_path: Path):
     with SimulatedServer(Behaviour(), of_length(9000)) as server:
-        with pytest.raises(BudgetReached, match="the same command goes on"):
+        with pytest.raises(BudgetReached, match="the same command continues"):
             send(server, ask("item 1"), tmp_path, budget_tokens=7000)
-        with pytest.raises(BudgetReached, match="goes on with a higher budget"):
+        with pytest.raises(BudgetReached, match="continues with a higher budget"):
             send(server, ask("item 1"), tmp_path, budget_tokens=7000)
         assert server.counts["requests"] == 1
 
@@ -672,11 +672,11 @@ def test_no_durable_reply_is_asked_for_again_after_kill_9(tmp_path: Path):
         repeated = server.counts["requests"] - 60
 
     assert len(durable) == 60
-    assert repeated <= 4 * 8  # what was under way at each kill
+    assert repeated <= 4 * 8  # the requests that were running at each kill
 
 
 def kept(path: Path) -> list[str]:
-    """Return the prompts whose replies are durable, by asking for each of them."""
+    """Return the prompts whose replies are stored, by requesting each of them."""
     replies = ResponseCache(path)
     found = [
         text

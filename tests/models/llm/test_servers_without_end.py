@@ -1,4 +1,4 @@
-"""What a server sends is bounded, whatever it was asked for, and a redirect is not followed with the key."""
+"""The size of replies is limited for every kind of request, and the key is not sent to a redirect."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ KEY = "canary-5f1e"
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers each request in the way that its server is set to, and records what came."""
+    """Handles each request in the way that its server is configured for, and records it."""
 
     server: Any
 
     def do_POST(self) -> None:
         self.server.came.append(self.headers.get("Authorization"))
         self.rfile.read(int(self.headers["Content-Length"]))
-        with suppress(OSError):  # the client goes when it has had enough
+        with suppress(OSError):  # the client disconnects at its limit
             self.server.answer(self)
 
     def log_message(self, *_: Any) -> None:

@@ -1,4 +1,4 @@
-"""The simulated server keeps the rules that tests build on."""
+"""The simulated server has the properties that other tests rely on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presets, the meaning of refusals, thinking, and the light import: what needs no server."""
+"""Tests without a server: presets, the meaning of refusals, thinking, and the light import."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_name_that_leads_nowhere_is_told(name: str, base_url: str, says: str):
 def test_an_address_with_a_password_takes_no_key_beside_it():
     environ = {"OLLAMA_HOST": "http://me:secret@host"}
     assert find_endpoint("ollama/x", "", environ).base_url == "http://me:secret@host"
-    with pytest.raises(errors.UsageError, match="OLLAMA_API_KEY a key: take one away") as refused:
+    with pytest.raises(errors.UsageError, match="OLLAMA_API_KEY a key: remove one of them") as refused:
         find_endpoint("ollama/x", "", {**environ, "OLLAMA_API_KEY": "k"})
     assert "secret" not in str(refused.value)
 

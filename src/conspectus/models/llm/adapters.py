@@ -85,7 +85,7 @@ class Client(ABC):
                 continue
             if piece.refusal or piece.finish_reason == "content_filter":
                 why = redact(piece.refusal, self.key) or "its content filter"
-                raise Refused(f"{self.name} would not answer ({why})")
+                raise Refused(f"{self.name} refused to answer ({why})")
             yield completion_of(request, piece)
 
 
@@ -239,8 +239,8 @@ class FunctionClient(Client):
         super().__init__(name)
         if name not in _functions:
             raise UsageError(
-                f"the model {name} is a Python function that is not here: give the function itself"
-                " (model=..., embedder=...) or another model, as model='extractive'"
+                f"the model {name} is a Python function that is not available: pass the function itself"
+                " (model=..., embedder=...) or another model, e.g. model='extractive'"
             )
         self._function = inner = _functions[name]
         self._timeout = timeout

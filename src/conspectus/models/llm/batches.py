@@ -218,7 +218,7 @@ class Batches:
             raise self._failure
         for feature in (request.response_format, "logit_bias" if request.logit_bias else "text"):
             if feature != "text" and self._sender.accepts(request.model, feature) is False:
-                raise NotAccepted(f"{self._client(request.model).name} does not take {feature}", feature)
+                raise NotAccepted(f"{self._client(request.model).name} does not support {feature}", feature)
         return False
 
     def _client(self, model: str) -> HttpClient:
@@ -299,7 +299,7 @@ class Batches:
             return
         except (ValueError, LookupError, TypeError) as error:
             raise IndexDamaged(
-                f"the state of a batch, {batch.state}, cannot be read ({error}): remove it to go on without"
+                f"the state of a batch, {batch.state}, cannot be read ({error}): delete it to continue without it"
             ) from None
         if at == batch.server:
             self._open |= dict.fromkeys(batch.keys(), batch)
@@ -320,14 +320,14 @@ class Batches:
                 batch.save()
             self._note(
                 f"Batch {batch.id} ({task_label(batch.task)}): {counted(batch.requests, 'request')}."
-                " It may take up to 24 hours; after Ctrl-C the same command goes on with it."
+                " It may take up to 24 hours; after Ctrl-C the same command continues with it."
             )
             await self._finish(client, batch, await self._end_of(client, batch))
         except Unusable as error:
             self.stop(error)
         except (ModelError, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             # The last four arise if a response is not a batch, or a line is not a reply of one.
-            self.stop(Unusable(f"the batch {batch.id or batch.path}: {error}; run it again to go on"))
+            self.stop(Unusable(f"the batch {batch.id or batch.path}: {error}; run it again to continue"))
         finally:
             batch.answered.set()
 
@@ -407,8 +407,8 @@ class Batches:
         reasons = "; ".join(str(error.get("message")) for error in errors[:3])
         why = f" ({one_line(reasons, client.key)})" if reasons else ""
         raise Unusable(
-            f"{client.name} answered no request of the batch {batch.id}, which is {row['status']}{why}: the same"
-            " build submits them again, and asks at the full price without the setting llm.batch"
+            f"{client.name} answered no request of the batch {batch.id}, which is {row['status']}{why}: run"
+            " again to resubmit them, or without llm.batch at the full price"
         )
 
     async def _store_replies(

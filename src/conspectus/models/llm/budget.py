@@ -162,12 +162,12 @@ class Budget:
         price = self.price(model)
         if price == FREE and model not in self.prices:
             self.notices[model] = (
-                f"The budget of money does not limit {model}, which is taken to be free on your own machine:"
+                f"The budget in US dollars does not limit {model}, which is assumed to be free on your own machine:"
                 " settings={'llm.budget_tokens': N} limits it, or give it a price in `prices`."
             )
         if price is None:
             raise UsageError(
-                f"a budget of money needs the price of {model}: add it to `prices` in the settings,"
+                f"a budget in US dollars needs the price of {model}: add it to `prices` in the settings,"
                 " or use settings={'llm.budget_tokens': N}"
             )
 
@@ -259,7 +259,7 @@ class Budget:
             self._settled.set()
 
     def check_room(
-        self, tokens: float, cost: float, instead: str = "as it is as far as that reaches"
+        self, tokens: float, cost: float, instead: str = "unchanged until the budget is reached"
     ) -> None:
         """Raise BudgetReached if work that uses at least so many tokens and US dollars would exceed the budget.
 
@@ -267,7 +267,7 @@ class Budget:
         """
         again = f" with a higher budget, or {instead}"
         more = Usage(prompt_tokens=round(tokens), cost=cost)
-        if reached := self._passed(more, "does not reach", "the rest will take at least", again):
+        if reached := self._passed(more, "is not enough", "the rest will take at least", again):
             raise reached
 
     def _passed(self, more: Usage, state: str, what: str, again: str = "") -> BudgetReached | None:
@@ -287,7 +287,7 @@ class Budget:
                 again = " with a higher budget"
             return BudgetReached(
                 f"the budget of {name} {state}: of {form.format(limit)}, {form.format(spent)} are spent and {what}"
-                f" {form.format(needed)}; {cached}: the same command goes on{again}"
+                f" {form.format(needed)}; {cached}: the same command continues{again}"
             )
         return None
 

@@ -255,8 +255,8 @@ class ResponseCache:
 
     def _unwritable(self, error: Exception) -> CacheFailed:
         return CacheFailed(
-            f"replies cannot be stored in {self.path} ({error}), so no more are asked for: free some space or make the "
-            "folder writable, and run it again; keep the file: what it has is paid for"
+            f"replies cannot be stored in {self.path} ({error}), so no more calls are made: free some space or make "
+            "the folder writable, and run it again; keep the file: its replies are paid for"
         )
 
     def stats(self) -> CacheStats:

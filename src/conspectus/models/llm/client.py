@@ -231,7 +231,7 @@ class HttpClient(Client):
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
             raise unreachable(self._endpoint, str(getattr(error, "os_error", None) or error)) from None
         except TimeoutError:
-            slow = "llm.timeout; a slow server is asked less at once by llm.concurrency"
+            slow = "llm.timeout; for a slow server, lower llm.concurrency"
             raise TimedOut(f"{self.name} sent no reply within {self._timeout:g} seconds ({slow})") from None
         except (aiohttp.ClientError, OSError) as error:
             raise _charged(f"{self.name} broke the connection ({type(error).__name__})") from None
@@ -241,7 +241,7 @@ class HttpClient(Client):
             return read(data)
         except (ValueError, LookupError, TypeError, AttributeError):
             start = redact(" ".join(data[:120].decode("utf-8", "replace").split()), self.key)
-            raise _charged(f"{self.name} sent something that is no reply ({start!r})") from None
+            raise _charged(f"{self.name} sent an invalid reply ({start!r})") from None
 
     def _read_state(self, data: bytes) -> dict[str, Any]:
         """Return a server's JSON about a batch or a file, with the key removed, since its ids are stored and shown."""
@@ -342,7 +342,7 @@ def _charged(message: str) -> ServerFailed:
 
 
 def _too_long(message: str) -> CallFailed:
-    error = CallFailed(f"{message}: it was given up; see that the server keeps to llm.max_tokens")
+    error = CallFailed(f"{message}: it was dropped; check that the server respects llm.max_tokens")
     error.charged = True
     return error
 

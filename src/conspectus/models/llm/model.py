@@ -503,7 +503,7 @@ async def _check(sender: CachingSender, kind: str, request: Request) -> tuple[bo
         return None, "not used: the vocabulary of this model is not known"
     in_json = kind.startswith("json")
     if in_json and sender.accepts(request.model, cast("Feature", kind)) is False:
-        return False, "this kind of server does not take it"
+        return False, "this kind of server does not support it"
     try:
         client = sender.clients.of(request.model)
         *pieces, last = [piece async for piece in client.reply(request, stream=kind == "streaming")]
@@ -517,7 +517,7 @@ async def _check(sender: CachingSender, kind: str, request: Request) -> tuple[bo
         try:
             json.loads(reply.text)
         except ValueError:
-            return False, f"the server takes it, but the reply is no JSON ({reply.text[:40]!r})"
+            return False, f"the server accepts it, but the reply is not JSON ({reply.text[:40]!r})"
         return True, "the reply is JSON"
     endless = ", where it was cut off: it may not know where to stop (llm.max_tokens)"
     cut = endless if reply.cut_off_for(request) else ""

@@ -64,14 +64,14 @@ def load(path: Path, chosen: tuple[str, ...] = ()) -> tuple[str, str]:
     user = sections.pop("user")
     for name in {name.partition(":")[0] for name in sections}:
         if not re.search(rf"\{{\{{\s*{name}\s*\}}\}}", text):
-            raise SettingsError(f"the prompt {path} puts its section `{name}` nowhere: write {{{{{name}}}}}")
+            raise SettingsError(f"the prompt {path} does not use its section `{name}`: add {{{{{name}}}}}")
     sections |= {key.partition(":")[0]: sections[key] for key in chosen if key in sections}
     system, user = (_NAME.sub(lambda m: sections.get(m[1], m[0]), part.strip()) for part in (system, user))
     variables: Variables = variables_of(path.stem)
     used: set[str] = {*_NAME.findall(system), *_NAME.findall(user)}
     if unknown := sorted(used - variables.keys()):
         near = did_you_mean(unknown[0], variables)
-        raise SettingsError(f"the prompt {path} has {{{{{unknown[0]}}}}}, no field of its task{near}")
+        raise SettingsError(f"the prompt {path} has {{{{{unknown[0]}}}}}, not a field of its task{near}")
     if unused := sorted(variables.keys() - used):
         raise SettingsError(f"the prompt {path} does not use the field {{{{{unused[0]}}}}}")
     return system, user
@@ -99,7 +99,7 @@ class Prompts:
             raise SettingsError(f"there is no folder of prompts at {self.folder}")
         for path in sorted([*self.folder.glob("*.md"), *self.folder.glob("??/*.md")]):
             if path.stem not in (names := (*TASKS, REPAIR)):
-                raise SettingsError(f"the prompt {path} is of no task{did_you_mean(path.stem, names)}")
+                raise SettingsError(f"the prompt {path} belongs to no task{did_you_mean(path.stem, names)}")
             for knowledge in (False, True):
                 load(path, _chosen(knowledge))
 

@@ -182,14 +182,14 @@ def _endpoint(
         raise UsageError(f"{url!r} is not the address of a server: it has the form https://host/v1")
     if "?" in url:
         raise UsageError(
-            f"the address of {name} has a query, which may hold a key: leave it out, and set {variable}"
+            f"the address of {name} has a query, which may contain a key: leave it out, and set {variable}"
         )
     url = url.rstrip("/").replace("://0.0.0.0", "://127.0.0.1")
     if preset.dialect == "ollama":
         url = url.removesuffix("/v1")
     key = environ.get(variable) or None
     if key and "@" in urlsplit(url).netloc:
-        raise UsageError(f"the address of {name} holds a password, and {variable} a key: take one away")
+        raise UsageError(f"the address of {name} has a password, and {variable} a key: remove one of them")
     return Endpoint(name, preset, model, url, variable, key, reranks)
 
 
@@ -295,7 +295,7 @@ def error_of_response(
     if status == 402 or (status in (403, 429) and _MESSAGES["no_credit"].search(everything)):
         return BadKey(f"the account behind {at.key_variable} has no credit left at {host} ({message})")
     if status in (401, 403):
-        what = "does not accept the key in" if at.key else "wants a key: set"
+        what = "does not accept the key in" if at.key else "requires a key: set"
         only = _OWN_KEY_ONLY if at.key_variable == OWN_KEY else ""
         return BadKey(f"{host} {what} {at.key_variable}{only} {seen}")
     if status == 404 and body.lstrip()[:1] != "{":
@@ -303,7 +303,7 @@ def error_of_response(
     if status == 404 or (status in (400, 422) and _MESSAGES["no_model"].search(everything)):
         advice = f"check {at.argument('model' if request else 'embedder')}"
         if at.preset.dialect == "ollama":
-            advice = f"`ollama pull {at.model}` fetches it"
+            advice = f"`ollama pull {at.model}` downloads it"
         return UnknownModel(f"{host} has no model {at.model!r} ({message}); {advice}")
     if status == 413 or (status != 429 and _MESSAGES["context"].search(everything)):
         return ContextTooLong(
@@ -312,20 +312,20 @@ def error_of_response(
     if status == 429 or status >= 500 or status in (409, 425):
         wait = retry_after(headers)
         long = f", and to wait {wait:,.0f} seconds" if wait and wait > LONGEST_RETRY_AFTER else ""
-        many = f"{host} keeps saying that there are too many calls{long} {seen}"
+        many = f"{host} keeps answering that there are too many calls{long} {seen}"
         error = RateLimited(many) if status == 429 else ServerFailed(f"{host} failed {seen}")
         error.retry_after = wait
         return error
     if status == 408:
-        return TimedOut(f"{host} gave up waiting {seen}")
+        return TimedOut(f"{host} timed out {seen}")
     if status < 400:
         own = at.argument("base_url")
-        return ServerDown(f"{host} sends calls elsewhere (HTTP {status}): give its own address, {own}")
+        return ServerDown(f"{host} redirects calls (HTTP {status}): give its final address, {own}")
     if request:
         used = (request.response_format, request.logit_bias and "logit_bias", streamed and "streaming")
         for feature in Provider.features.split():
             if feature in used and _MESSAGES[feature].search(everything):
-                return NotAccepted(f"{host} does not take {feature} for {at.model} ({message})", feature)
+                return NotAccepted(f"{host} does not support {feature} for {at.model} ({message})", feature)
     return Refused(f"{host} refused the request {seen}")
 
 

@@ -273,7 +273,7 @@ class CachingSender:
         rows = [np.frombuffer(data[key], np.float32) for key in keys]
         if len({len(row) for row in rows}) > 1:
             raise ServerFailed(
-                f"{model} gives vectors of several dimensions: its kept ones are of another model; prune them"
+                f"{model} gives vectors of several dimensions: its cached ones are of another model; prune the cache"
             )
         return np.stack(rows) if rows else np.zeros((0, 0), np.float32)
 
