@@ -150,6 +150,37 @@ def test_a_shorter_line_goes_on_in_one_that_opens_with_a_small_letter():
     assert len(cut_lines("a few planks\ntwo ropes")) == 2
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("de", "Die Sitzung des Rates von Quenda findet im Mai, und zwar am\n1. Mai um acht, statt."),
+        ("de", "Die Sitzung des Rates von Quenda findet im Mai, und zwar am\n12. Mai um acht, statt."),
+        ("de", "Der Rat von Quenda tagt im Sommer an einem andern Orte, und\nz. B. der Saal bleibt leer."),
+        ("en", "The treaty of the port of Quenda was signed by the mayor in\n1998. It was short."),
+        ("en", "The treaty of the port of Quenda was explained by Orrin (on\np. 12 of the book)."),
+    ],
+)
+def test_a_wrapped_line_goes_on_in_a_number_or_an_abbreviation(language: str, text: str):
+    assert [text[a:b] for a, b in lines(text, language)] == [text]
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_a_number_that_continues_or_begins_a_list_opens_an_item(language: str):
+    first = "1. the harbour office that reads the tide gauge twice a day"
+    items = [first, "2. the port", "3. the quay"]
+
+    text = "\n".join(items)
+
+    assert [text[a:b] for a, b in lines(text, language)] == items
+
+
+def test_a_list_begins_after_a_long_heading_except_where_its_number_may_be_an_ordinal():
+    heading = "The duties of the members of the rowing club of the port Quenda"
+
+    assert cut_lines(f"{heading}\n1. They pay.\n2. They row.") == [heading, "1. They pay.", "2. They row."]
+    assert cut_lines(f"{heading}\n   7.   They pay.") == [heading, "   7.   They pay."]
+
+
 def test_a_wrapped_line_goes_on_though_a_colon_stands_in_its_next_sentence():
     item = (
         "1. The board bought the line for EUR 480,000, to be paid in "

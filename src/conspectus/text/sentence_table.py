@@ -265,7 +265,7 @@ def _speakers(documents: Sequence[Document], workers: Workers) -> set[str]:
     parts = workers.map_stored(
         speakers_in,
         [len(document.text) for document in documents],
-        (f"{d.id} {d.omitted} {d.path}" for d in documents),
+        (f"{d.id} {d.omitted} {d.language} {d.path}" for d in documents),
         lambda shard: ([documents[i] for i in shard],),
         lambda stored, _: list(map(str, stored)),
     )
@@ -307,7 +307,7 @@ def _lines(document: Document) -> Iterator[tuple[int, int]]:
     text = content_of(document).text
     name = _FILE_NAME.match(text)
     header = name.end() if name and document.path.rpartition("/")[2].startswith(name[1]) else 0
-    return ((max(start, header), end) for start, end in lines(text))
+    return ((max(start, header), end) for start, end in lines(text, document.language))
 
 
 def _not_cut(raw: RawSentences, documents: Sequence[Document]) -> Ints:

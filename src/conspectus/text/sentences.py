@@ -48,7 +48,8 @@ _ORDINAL = re.compile(r"(?:^|\W)(?:\d{1,3}|[IVX]{1,4})$")
 _NEXT_WORD = re.compile(r"\W*(\w+)")
 ORDINALS = frozenset("de da no fi pl cs hu".split())
 """Languages that write a full stop after an ordinal number."""
-_BULLET = re.compile(rf"\s*(?:[-*•–—>#|]|\d+[.)]\s|[{SMALL}][.)]\s)|[^|]+ \| ")
+_BULLET = re.compile(rf"\s*(?:[-*•–—>#|]|\d+(?:\)|\.\s\s)\s|[{SMALL}][.)]\s(?!\w\.|\d))|[^|]+ \| ")
+_NUMBERED = re.compile(r"\s*(\d{1,3})\.\s")
 _LABEL = re.compile(rf"\s*(?:[^\W\d_{SMALL}][^:：\n]{{0,40}}|[^\W\d_]\w*)(?::(?:\s|$)|：)")
 WRAPPED = 55
 """Length in characters from which on a line may have been wrapped, so that its sentence continues in the next. Of 1,899
@@ -58,13 +59,15 @@ WRAPPED_BEFORE_SMALL = 30
 whose first lines are short, continue; of shorter ones in READMEs, half are code or lists."""
 
 
-def lines(text: str) -> Iterator[tuple[int, int]]:
+def lines(text: str, language: str = ENGLISH) -> Iterator[tuple[int, int]]:
     """Yield the spans of logical lines: paragraphs, headings, list items, turns of speech.
     A newline ends a logical line unless the line looks wrapped: long, without table cells, without an end mark ("i.e."
-    before lower case is none), and not followed by a blank line, list item, table row or label ("Name: …").
+    before lower case is none), and not followed by a blank line, list item, table row or label ("Name: …"). A number
+    with a full stop opens an item if it continues or begins a list: others, and 1 where it may be an ordinal, wrap too.
     """
     start: int | None = None
     position = previous_length = 0
+    number, first = (-1, 0) if language in ORDINALS else (0, 1)
     ended, last = False, ""
     for raw in text.split("\n"):
         end = position + len(raw)
@@ -73,15 +76,17 @@ def lines(text: str) -> Iterator[tuple[int, int]]:
                 yield start, position - 1
                 start = None
         else:
-            wrapped = WRAPPED_BEFORE_SMALL if raw[0].islower() else WRAPPED
-            ended &= not (raw[0].islower() and _ABBREVIATION.search(last))
-            if start is not None and (
-                previous_length < wrapped or ended or _BULLET.match(raw) or _LABEL.match(raw)
-            ):
+            small = raw[0].islower()
+            ended &= not (small and _ABBREVIATION.search(last))
+            ended |= previous_length < (WRAPPED_BEFORE_SMALL if small else WRAPPED)
+            numbered = _NUMBERED.match(raw)
+            follows = numbered and int(numbered[1]) in (number + 1, first)
+            if start is not None and (ended or follows or _BULLET.match(raw) or _LABEL.match(raw)):
                 yield start, position - 1
                 start = None
             if start is None:
                 start = position
+            number = int(numbered[1]) if numbered else number
             previous_length = 0 if " | " in raw else len(raw)
             last = raw.rstrip()[-13:-1]
             ended = raw.rstrip()[-1] in ".!?:。！？…"
