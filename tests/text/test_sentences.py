@@ -146,6 +146,7 @@ def test_a_shorter_line_goes_on_in_one_that_opens_with_a_small_letter():
     small = wrapped.replace("on\nMonday", "today\nwhen a tide")
 
     assert cut_lines(small) == [small]
+    assert cut_lines(small.replace("\n", "\n    ")) == [small.replace("\n", "\n    ")]
     assert len(cut_lines(wrapped)) == 2
     assert len(cut_lines("a few planks\ntwo ropes")) == 2
 

@@ -76,7 +76,7 @@ def lines(text: str, language: str = ENGLISH) -> Iterator[tuple[int, int]]:
                 yield start, position - 1
                 start = None
         else:
-            small = raw[0].islower()
+            small = raw.lstrip()[0].islower()
             ended &= not (small and _ABBREVIATION.search(last))
             ended |= previous_length < (WRAPPED_BEFORE_SMALL if small else WRAPPED)
             numbered = _NUMBERED.match(raw)
