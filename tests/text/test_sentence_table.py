@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from making import some_documents
 from work import grows_linearly
 
-from conspectus.text.cleaning import excerpt
+from conspectus.text.cleaning import excerpt, omitted
 from conspectus.text.sentence_table import REPEATED, Lines, SentenceTable, find_sentences
 
 SUBJECTS = ("The ferry", "A heron", "The old lock", "Every miller", "No baker", "The tall mast", "One carter")
@@ -75,6 +75,18 @@ def test_the_marks_of_headings_items_and_quoted_mail_are_no_part_of_a_sentence()
     _, sentences = read("## Tide gauge\n\n- Mara reads it.\n* Dov pays.\n2) Nell asks.\n> I agree.\n#1 wins.")
 
     assert sentences == ["Tide gauge", "Mara reads it.", "Dov pays.", "Nell asks.", "I agree.", "#1 wins."]
+
+
+def test_a_sentence_over_several_lines_of_quoted_mail_is_whole():
+    quoted = "> the tide gauge of the harbour of Quenda has been broken by\n> a storm. It rains."
+    mail = f"Tolan wrote:\n> Zorba,\n>\n{quoted}"
+    documents = some_documents(mail)
+    documents[0] = replace(documents[0], omitted=omitted(mail))
+    table, *_ = find_sentences(documents)
+
+    whole = "the tide gauge of the harbour of Quenda has been broken by a storm."
+    assert list(Lines(documents, table)) == ["Tolan wrote:", "Zorba,", whole, "It rains."]
+    assert mail[table.start[2] : table.end[2]] == whole.replace("by a", "by\n> a")
 
 
 def test_rows_of_figures_are_no_sentences():

@@ -54,6 +54,7 @@ _REFERENCE, _YEAR = _pattern("reference"), _pattern("year")
 _INITIAL, _LOCATOR = _pattern("initial"), _pattern("locator")
 _LEADERS, _END = _pattern("leaders"), _pattern("ends_sentence")
 _MARKUP, _BREAK, _REFERENCES = _pattern("markup"), _pattern("break"), _pattern("references")
+_QUOTED = _pattern("quoted")
 _OPENING = re.compile(r"[!\[<*_`~]")
 """The first character of markup; searching for it before trying the full pattern takes a fifth of the time."""
 _HIDDEN = {"<!--": "-->", "<script": "</script>", "<style": "</style>"}
@@ -80,6 +81,10 @@ def omitted(text: str) -> Omitted:
     markup, links = _markup(text, {_folded(match[1]) for match in definitions})
     accents = () if text.isascii() else _ACCENT.finditer(text)
     markup += [match.span() for match in (*definitions, *accents)]
+    quoted = pairwise(_QUOTED.finditer(text))
+    markup += [
+        b.span(1) for a, b in quoted if a.end() + 1 == b.start() and a[1].count(">") == b[1].count(">")
+    ]
     rulers = [(match.start(), match.end() - 1) for match in _RULER.finditer(f"\n{text}")]
     edges = _edges([*markup, *rulers, *_hidden(text)])
     shown = _content(text, edges)
