@@ -163,7 +163,7 @@ def test_a_name_in_capitals_speaks_though_most_lines_have_no_label(name: str):
     assert set(said_by(*corpus).values()) == {"", name}
 
 
-@pytest.mark.parametrize("label", ["FIXME", "Note", "Misconception", "Answer"])
+@pytest.mark.parametrize("label", ["FIXME", "Note", "Misconception", "Answer", "CAUSE", "Lösung"])
 def test_notes_to_readers_and_writers_are_no_speakers(label: str):
     assert set(said_by(*(minutes(i, label, 1) for i in range(5))).values()) == {""}
 
@@ -186,6 +186,22 @@ def test_the_fields_of_a_list_of_settings_are_no_speakers():
     fields = "\n".join(f"Default: none\nType: Boolean\nNote: {told(n)}" for n in range(3))
 
     assert set(said_by(f"{fields}\n{told(7)}\n{told(8)}").values()) == {""}
+
+
+def test_a_label_that_only_repeats_itself_is_no_speaker():
+    menu = f"NEXT: {told(1)}"
+
+    assert set(said_by(f"{menu}\n{told(2)}\n{menu}").values()) == {""}
+
+
+def test_a_word_that_is_the_only_label_is_no_speaker():
+    described = f"Zweckform: {told(1)}\nZweckform: {told(2)}"
+
+    assert set(said_by(described).values()) == {""}
+    assert (
+        said_by(described, f"Zweckform: {told(3)}\nOrrin: {told(4)}\nZweckform: {told(5)}")[told(1)]
+        == "Zweckform"
+    )
 
 
 def test_a_name_of_two_words_speaks_from_two_turns_on():

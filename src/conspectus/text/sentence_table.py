@@ -273,16 +273,21 @@ def _speakers(documents: Sequence[Document], workers: Workers) -> set[str]:
 
 
 def speakers_in(documents: Sequence[Document]) -> list[str]:
-    """Return the recurring labels that are written as names, of documents with many labelled lines; not Q with A."""
+    """Return the recurring labels that are written as names, of documents with many labelled lines; not Q with A, nor
+    a label that only repeats what it says, or a single word that is the only label, such as "Next" or "Description".
+    """
     recurring: set[str] = set()
     for document in documents:
-        here: Counter[str] = Counter()
+        turns: dict[tuple[str, str], str] = {}
         total, text = 0, content_of(document).text
         for start, end in _lines(document):
             label = _LABEL.match(text, start, min(end, start + 60))
             total += start < end
             if label and _written_as_name(label.group(1)) and _SAYS.match(text, label.end(), end):
-                here[_key(label.group(1))] += 1
+                turns[_key(label.group(1)), text[label.end() : end]] = label.group(1)
+        here = Counter(key for key, _ in turns)
+        if len(here) == 1 and all(label.istitle() and label.isalpha() for label in turns.values()):
+            continue
         often = {key: count for key, count in here.items() if count > 1}
         if often.keys() >= {"q", "a"}:
             del often["q"], often["a"]
