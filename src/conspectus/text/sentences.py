@@ -40,6 +40,7 @@ def _runs(marks: str) -> re.Pattern[str]:
 
 _MARKS, _GREEK_MARKS = ".!?…؟۔।॥", ".!;?…؟۔।॥"
 _ABBREVIATION = question_pattern(ENGLISH, "abbreviation", re.NOFLAG)
+_BEFORE_NUMBER = re.compile(f"{_ABBREVIATION.pattern}|{text_pattern('sentences', 'before_number').pattern}")
 _ABBREVIATION_ELSEWHERE = text_pattern("sentences", "abbreviation_elsewhere")
 _ITEM = re.compile(r"\s+[-*•]\s+")
 _LISTS = re.compile(r":\s+[-*•]\s")
@@ -70,27 +71,22 @@ def lines(text: str, language: str = ENGLISH) -> Iterator[tuple[int, int]]:
     number, first = (-1, 0) if language in ORDINALS else (0, 1)
     ended, last = False, ""
     for raw in text.split("\n"):
-        end = position + len(raw)
-        if not raw.strip():
-            if start is not None:
-                yield start, position - 1
-                start = None
-        else:
-            small = raw.lstrip()[0].islower()
-            ended &= not (small and _ABBREVIATION.search(last))
-            ended |= previous_length < (WRAPPED_BEFORE_SMALL if small else WRAPPED)
-            numbered = _NUMBERED.match(raw)
-            follows = numbered and int(numbered[1]) in (number + 1, first)
-            if start is not None and (ended or follows or _BULLET.match(raw) or _LABEL.match(raw)):
-                yield start, position - 1
-                start = None
-            if start is None:
-                start = position
+        words = raw.strip()
+        small = words[:1].islower()
+        ended &= not (small and _ABBREVIATION.search(last))
+        ended |= not words or previous_length < (WRAPPED_BEFORE_SMALL if small else WRAPPED)
+        numbered = _NUMBERED.match(raw)
+        follows = numbered and int(numbered[1]) in (number + 1, first)
+        if start is not None and (ended or follows or _BULLET.match(raw) or _LABEL.match(raw)):
+            yield start, position - 1
+            start = None
+        if words:
+            start = position if start is None else start
             number = int(numbered[1]) if numbered else number
             previous_length = 0 if " | " in raw else len(raw)
             last = raw.rstrip()[-13:-1]
-            ended = raw.rstrip()[-1] in ".!?:。！？…"
-        position = end + 1
+            ended = words[-1] in ".!?:。！？…"
+        position += len(raw) + 1
     if start is not None:
         yield start, len(text)
 
@@ -103,7 +99,8 @@ def sentences(
     begin, in_list = start, False
     for at, stop in _ends(text, start, end, _GREEK_MARKS if language == "el" else _MARKS):
         before = max(begin - 1, at - 12, 0)  # far enough back for an abbreviation
-        if text[at] == "." and _ABBREVIATION.search(text, before, at):
+        abbreviation = _BEFORE_NUMBER if text[stop + 1 : stop + 2].isdigit() else _ABBREVIATION
+        if text[at] == "." and abbreviation.search(text, before, at):
             continue
         if language != ENGLISH and _continues(text, before, at, stop, language):
             continue
