@@ -176,6 +176,29 @@ def test_questions_and_answers_are_said_by_nobody_but_two_letters_may_speak():
     assert said_by(talk.format(*"ABABAB"))[told(5)] == "B"
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [("[10:02] ", ":"), ("12/03/2024, 10:02 - ", ":"), ("10:02 <", ">")]
+)
+def test_in_a_chat_with_times_all_speak_even_once_and_briefly(before: str, after: str):
+    said = [("Zorba", told(1)), ("Orrin", "fine with me"), ("Zorba", told(2)), ("Tolan", "is it open")]
+    chat = "\n".join(f"{before}{name}{after} {text}" for name, text in said)
+
+    assert said_by(chat) == {text: name for name, text in said}
+
+
+def test_a_name_in_angle_brackets_may_be_in_lower_case():
+    assert said_by(f"<zorba> {told(1)}\n<zorba> {told(2)}")[told(2)] == "zorba"
+
+
+def test_the_levels_of_a_log_and_the_items_of_an_agenda_are_no_speakers():
+    log = "\n".join(f"2024-03-12 10:02:4{n} WARN: {told(n)}" for n in range(4))
+    agenda = "\n".join(
+        f"10:0{n} {item}: {told(n)}" for n, item in enumerate(["Welcome", "Quenda", "Lunch", "Ships"])
+    )
+
+    assert set(said_by(log, agenda).values()) == {""}
+
+
 def test_an_ordinary_word_in_capitals_speaks_where_most_lines_have_a_label():
     talk = f"The host is here.\nHOST: {told(1)}\nQUENDA: {told(2)}\nHOST: {told(3)}\nHOST: {told(4)}"
 

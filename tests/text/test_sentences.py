@@ -185,6 +185,18 @@ def test_a_list_begins_after_a_long_heading_except_where_its_number_may_be_an_or
     assert cut_lines(f"{heading}\n   7.   They pay.") == [heading, "   7.   They pay."]
 
 
+@pytest.mark.parametrize("time", ["[10:02]", "[2024-03-12 10:02:41]", "12/03/2024, 10:02 -", "(10:02 AM)"])
+def test_a_time_before_a_label_or_in_brackets_opens_a_line_but_not_one_in_a_sentence(time: str):
+    first = f"{time} Zorba: the tide gauge of the harbour of Quenda has been broken"
+
+    assert cut_lines(f"{first}\n{time} Orrin: by whom") == [first, f"{time} Orrin: by whom"]
+    assert cut_lines(f"{first}\n{time} <orrin> by whom") == [first, f"{time} <orrin> by whom"]
+    assert (
+        len(cut_lines("The ship that Zorba has waited for so long leaves the port at\n10:02 and is late."))
+        == 1
+    )
+
+
 def test_a_wrapped_line_goes_on_though_a_colon_stands_in_its_next_sentence():
     item = (
         "1. The board bought the line for EUR 480,000, to be paid in "
