@@ -44,6 +44,12 @@ def lines_of(text: str) -> list[str]:
         ("See [a law](https://example.org/Law_(act)) now.", "See a law now."),
         ("They looked at [the **old** map](map.png).", "They looked at the old map."),
         ("See [the\nmap](map.png) now.", "See the\nmap now."),
+        ("It says:\n> The quay\n> is long.\n>\n> It is old.", "It says:\n> The quay\nis long.\n\nIt is old."),
+        ("> > The quay\n>>is long.\n> It is old.", "> > The quay\nis long.\n> It is old."),
+        (
+            "> The quay\n\n> is long.\n>>> gate()\n>>> quay()",
+            "> The quay\n\n> is long.\n>>> gate()\n>>> quay()",
+        ),
         (
             "See [the map][] and [`gate()`] now.\n\n[The  map]: maps/m.png\n[`gate()`]: g.md#gate",
             "See the map and `gate()` now.",

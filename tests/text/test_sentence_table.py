@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from making import some_documents
 from work import grows_linearly
 
-from conspectus.text.cleaning import excerpt
+from conspectus.text.cleaning import excerpt, omitted
 from conspectus.text.sentence_table import REPEATED, Lines, SentenceTable, find_sentences
 
 SUBJECTS = ("The ferry", "A heron", "The old lock", "Every miller", "No baker", "The tall mast", "One carter")
@@ -75,6 +75,18 @@ def test_the_marks_of_headings_items_and_quoted_mail_are_no_part_of_a_sentence()
     _, sentences = read("## Tide gauge\n\n- Mara reads it.\n* Dov pays.\n2) Nell asks.\n> I agree.\n#1 wins.")
 
     assert sentences == ["Tide gauge", "Mara reads it.", "Dov pays.", "Nell asks.", "I agree.", "#1 wins."]
+
+
+def test_a_sentence_over_several_lines_of_quoted_mail_is_whole():
+    quoted = "> the tide gauge of the harbour of Quenda has been broken by\n> a storm. It rains."
+    mail = f"Tolan wrote:\n> Zorba,\n>\n{quoted}"
+    documents = some_documents(mail)
+    documents[0] = replace(documents[0], omitted=omitted(mail))
+    table, *_ = find_sentences(documents)
+
+    whole = "the tide gauge of the harbour of Quenda has been broken by a storm."
+    assert list(Lines(documents, table)) == ["Tolan wrote:", "Zorba,", whole, "It rains."]
+    assert mail[table.start[2] : table.end[2]] == whole.replace("by a", "by\n> a")
 
 
 def test_rows_of_figures_are_no_sentences():
@@ -151,7 +163,7 @@ def test_a_name_in_capitals_speaks_though_most_lines_have_no_label(name: str):
     assert set(said_by(*corpus).values()) == {"", name}
 
 
-@pytest.mark.parametrize("label", ["FIXME", "Note", "Misconception", "Answer"])
+@pytest.mark.parametrize("label", ["FIXME", "Note", "Misconception", "Answer", "CAUSE", "Lösung"])
 def test_notes_to_readers_and_writers_are_no_speakers(label: str):
     assert set(said_by(*(minutes(i, label, 1) for i in range(5))).values()) == {""}
 
@@ -164,6 +176,29 @@ def test_questions_and_answers_are_said_by_nobody_but_two_letters_may_speak():
     assert said_by(talk.format(*"ABABAB"))[told(5)] == "B"
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [("[10:02] ", ":"), ("12/03/2024, 10:02 - ", ":"), ("10:02 <", ">")]
+)
+def test_in_a_chat_with_times_all_speak_even_once_and_briefly(before: str, after: str):
+    said = [("Zorba", told(1)), ("Orrin", "fine with me"), ("Zorba", told(2)), ("Tolan", "is it open")]
+    chat = "\n".join(f"{before}{name}{after} {text}" for name, text in said)
+
+    assert said_by(chat) == {text: name for name, text in said}
+
+
+def test_a_name_in_angle_brackets_may_be_in_lower_case():
+    assert said_by(f"<zorba> {told(1)}\n<zorba> {told(2)}")[told(2)] == "zorba"
+
+
+def test_the_levels_of_a_log_and_the_items_of_an_agenda_are_no_speakers():
+    log = "\n".join(f"2024-03-12 10:02:4{n} WARN: {told(n)}" for n in range(4))
+    agenda = "\n".join(
+        f"10:0{n} {item}: {told(n)}" for n, item in enumerate(["Welcome", "Quenda", "Lunch", "Ships"])
+    )
+
+    assert set(said_by(log, agenda).values()) == {""}
+
+
 def test_an_ordinary_word_in_capitals_speaks_where_most_lines_have_a_label():
     talk = f"The host is here.\nHOST: {told(1)}\nQUENDA: {told(2)}\nHOST: {told(3)}\nHOST: {told(4)}"
 
@@ -174,6 +209,22 @@ def test_the_fields_of_a_list_of_settings_are_no_speakers():
     fields = "\n".join(f"Default: none\nType: Boolean\nNote: {told(n)}" for n in range(3))
 
     assert set(said_by(f"{fields}\n{told(7)}\n{told(8)}").values()) == {""}
+
+
+def test_a_label_that_only_repeats_itself_is_no_speaker():
+    menu = f"NEXT: {told(1)}"
+
+    assert set(said_by(f"{menu}\n{told(2)}\n{menu}").values()) == {""}
+
+
+def test_a_word_that_is_the_only_label_is_no_speaker():
+    described = f"Zweckform: {told(1)}\nZweckform: {told(2)}"
+
+    assert set(said_by(described).values()) == {""}
+    assert (
+        said_by(described, f"Zweckform: {told(3)}\nOrrin: {told(4)}\nZweckform: {told(5)}")[told(1)]
+        == "Zweckform"
+    )
 
 
 def test_a_name_of_two_words_speaks_from_two_turns_on():

@@ -80,6 +80,8 @@ def test_a_part_of_a_text_is_cut_as_if_it_stood_there(before: str, text: str):
         "The U.S. Navy came.",
         "Bring tools, e.g. Spanners and ropes.",
         "It is No. 9 of the list.",
+        "Sample no. 3 of Quenda, see fig. 2, broke by Art. 5 of the law.",
+        "NO. 7 stands in Marktstr. 5 at Messrs. Orrin.",
         "It rose by 3.5 Metres in a day.",
         "She said hm... and left.",
         "(Prof. Orrin agreed.)",
@@ -98,6 +100,7 @@ def test_abbreviations_initials_and_decimals_end_no_sentence(text: str):
         ("Did it? It did! Good.", ["Did it?", "It did!", "Good."]),
         ('"It rained." We left.', ['"It rained."', "We left."]),
         ("It rained (much). “We left.”", ["It rained (much).", "“We left.”"]),
+        ("She said no. We studied art. The end.", ["She said no.", "We studied art.", "The end."]),
         ("It was in 1951. 27 came.", ["It was in 1951.", "27 came."]),
         ("Wait… Élan came.", ["Wait…", "Élan came."]),
     ],
@@ -146,8 +149,52 @@ def test_a_shorter_line_goes_on_in_one_that_opens_with_a_small_letter():
     small = wrapped.replace("on\nMonday", "today\nwhen a tide")
 
     assert cut_lines(small) == [small]
+    assert cut_lines(small.replace("\n", "\n    ")) == [small.replace("\n", "\n    ")]
     assert len(cut_lines(wrapped)) == 2
     assert len(cut_lines("a few planks\ntwo ropes")) == 2
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("de", "Die Sitzung des Rates von Quenda findet im Mai, und zwar am\n1. Mai um acht, statt."),
+        ("de", "Die Sitzung des Rates von Quenda findet im Mai, und zwar am\n12. Mai um acht, statt."),
+        ("de", "Der Rat von Quenda tagt im Sommer an einem andern Orte, und\nz. B. der Saal bleibt leer."),
+        ("en", "The treaty of the port of Quenda was signed by the mayor in\n1998. It was short."),
+        ("en", "The treaty of the port of Quenda was explained by Orrin (on\np. 12 of the book)."),
+    ],
+)
+def test_a_wrapped_line_goes_on_in_a_number_or_an_abbreviation(language: str, text: str):
+    assert [text[a:b] for a, b in lines(text, language)] == [text]
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_a_number_that_continues_or_begins_a_list_opens_an_item(language: str):
+    first = "1. the harbour office that reads the tide gauge twice a day"
+    items = [first, "2. the port", "3. the quay"]
+
+    text = "\n".join(items)
+
+    assert [text[a:b] for a, b in lines(text, language)] == items
+
+
+def test_a_list_begins_after_a_long_heading_except_where_its_number_may_be_an_ordinal():
+    heading = "The duties of the members of the rowing club of the port Quenda"
+
+    assert cut_lines(f"{heading}\n1. They pay.\n2. They row.") == [heading, "1. They pay.", "2. They row."]
+    assert cut_lines(f"{heading}\n   7.   They pay.") == [heading, "   7.   They pay."]
+
+
+@pytest.mark.parametrize("time", ["[10:02]", "[2024-03-12 10:02:41]", "12/03/2024, 10:02 -", "(10:02 AM)"])
+def test_a_time_before_a_label_or_in_brackets_opens_a_line_but_not_one_in_a_sentence(time: str):
+    first = f"{time} Zorba: the tide gauge of the harbour of Quenda has been broken"
+
+    assert cut_lines(f"{first}\n{time} Orrin: by whom") == [first, f"{time} Orrin: by whom"]
+    assert cut_lines(f"{first}\n{time} <orrin> by whom") == [first, f"{time} <orrin> by whom"]
+    assert (
+        len(cut_lines("The ship that Zorba has waited for so long leaves the port at\n10:02 and is late."))
+        == 1
+    )
 
 
 def test_a_wrapped_line_goes_on_though_a_colon_stands_in_its_next_sentence():
@@ -195,8 +242,11 @@ def test_an_ellipsis_before_the_word_for_and_so_on_ends_no_sentence():
         ("de", "Am 3. Oktober kam er. Friedrich II. schlief.", ["Am 3. Oktober kam er.", "Friedrich II. schlief."]),
         ("de", "Er war 12. Das war jung.", ["Er war 12.", "Das war jung."]),
         ("de", "Sie kam, bzw. Karl kam. „Das Buch“ ist alt.", ["Sie kam, bzw. Karl kam.", "„Das Buch“ ist alt."]),
+        ("de", "Frl. Tolan wohnt Ca. 3 km von der Fa. Orrin.", ["Frl. Tolan wohnt Ca. 3 km von der Fa. Orrin."]),
+        ("it", "Il sig. Tolan e l'ing. Orrin. Due anni fa.", ["Il sig. Tolan e l'ing. Orrin.", "Due anni fa."]),
         ("fr", "Mme Diallo habite ici. « Les Gens » parut.", ["Mme Diallo habite ici.", "« Les Gens » parut."]),
         ("es", "¿Quién vino? ¡Nadie! La Sra. Ibarra.", ["¿Quién vino?", "¡Nadie!", "La Sra. Ibarra."]),
+        ("es", "La casa núm. 3 es de EE. UU. y de Dña. Ana.", ["La casa núm. 3 es de EE. UU. y de Dña. Ana."]),
         ("ru", "Он жил на ул. Ленина. Потом уехал.", ["Он жил на ул. Ленина.", "Потом уехал."]),
         ("ar", "من أسس الجمعية؟ لا نعرف.", ["من أسس الجمعية؟", "لا نعرف."]),
         ("hi", "वह आया। वह गया।", ["वह आया।", "वह गया।"]),

@@ -49,7 +49,7 @@ half, 46,466 characters of references stay on 106 pages on society; with double,
 
 _pattern = partial(text_pattern, "cleaning")
 _RULER, _DEFINITION, _ACCENT = _pattern("ruler"), _pattern("definition"), _pattern("accent")
-_HEADING, _CODE = _pattern("heading"), _pattern("code")
+_HEADING, _CODE, _QUOTED = _pattern("heading"), _pattern("code"), _pattern("quoted")
 _REFERENCE, _YEAR = _pattern("reference"), _pattern("year")
 _INITIAL, _LOCATOR = _pattern("initial"), _pattern("locator")
 _LEADERS, _END = _pattern("leaders"), _pattern("ends_sentence")
@@ -80,6 +80,10 @@ def omitted(text: str) -> Omitted:
     markup, links = _markup(text, {_folded(match[1]) for match in definitions})
     accents = () if text.isascii() else _ACCENT.finditer(text)
     markup += [match.span() for match in (*definitions, *accents)]
+    quoted = pairwise(_QUOTED.finditer(text))
+    markup += [
+        b.span(1) for a, b in quoted if a.end() + 1 == b.start() and a[1].count(">") == b[1].count(">")
+    ]
     rulers = [(match.start(), match.end() - 1) for match in _RULER.finditer(f"\n{text}")]
     edges = _edges([*markup, *rulers, *_hidden(text)])
     shown = _content(text, edges)

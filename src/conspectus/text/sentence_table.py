@@ -41,8 +41,8 @@ LABELLED = 0.3
 least this share; minutes have "RESOLVED:" in 0.2 of their lines, web pages "Source:" in 0.11, "Figure 4:" in 0.27."""
 
 _pattern = partial(text_pattern, "sentence_table")
-_LABEL, _SAYS = _pattern("label"), _pattern("says")
-_MARK, _ASIDE, _FILE_NAME = _pattern("mark"), _pattern("aside"), _pattern("file_name")
+_LABEL = re.compile(f"(?:{text_pattern('sentences', 'time').pattern})?{_pattern('label').pattern}")
+_MARK, _ASIDE, _FILE_NAME, _SAYS = map(_pattern, ("mark", "aside", "file_name", "says"))
 _NOTE_LABELS = read_word_sets("words")["note_labels"]
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -265,7 +265,7 @@ def _speakers(documents: Sequence[Document], workers: Workers) -> set[str]:
     parts = workers.map_stored(
         speakers_in,
         [len(document.text) for document in documents],
-        (f"{d.id} {d.omitted} {d.path}" for d in documents),
+        (f"{d.id} {d.omitted} {d.language} {d.path}" for d in documents),
         lambda shard: ([documents[i] for i in shard],),
         lambda stored, _: list(map(str, stored)),
     )
@@ -273,21 +273,27 @@ def _speakers(documents: Sequence[Document], workers: Workers) -> set[str]:
 
 
 def speakers_in(documents: Sequence[Document]) -> list[str]:
-    """Return the recurring labels that are written as names, of documents with many labelled lines; not Q with A."""
+    """Return the recurring labels that are written as names, of documents with many labelled lines; not Q with A, nor
+    a label that only repeats itself, or one word as the only label ("Next"). In a chat, with times, any label speaks.
+    """
     recurring: set[str] = set()
     for document in documents:
-        here: Counter[str] = Counter()
+        turns: dict[tuple[str, str], re.Match[str]] = {}
         total, text = 0, content_of(document).text
         for start, end in _lines(document):
             label = _LABEL.match(text, start, min(end, start + 60))
             total += start < end
-            if label and _written_as_name(label.group(1)) and _SAYS.match(text, label.end(), end):
-                here[_key(label.group(1))] += 1
+            if label and ("<" in label[0] or _written_as_name(label[1])):
+                turns[_key(label[1]), text[label.end() : end]] = label
+        chat = {key for (key, _), label in turns.items() if label[0][0] in "<[0123456789"}
+        here = Counter(key for key, says in turns if key in chat or _SAYS.match(says))
         often = {key: count for key, count in here.items() if count > 1}
+        words = "".join(label[1] for label in turns.values())
+        alone = len(here) == 1 and not chat and words.isalpha() and words != words.upper()
         if often.keys() >= {"q", "a"}:
             del often["q"], often["a"]
-        if sum(often.values()) >= LABELLED * total:
-            recurring |= often.keys()
+        if not alone and sum(often.values()) >= LABELLED * total:
+            recurring |= often.keys() | chat
     return sorted(recurring)
 
 
@@ -307,7 +313,7 @@ def _lines(document: Document) -> Iterator[tuple[int, int]]:
     text = content_of(document).text
     name = _FILE_NAME.match(text)
     header = name.end() if name and document.path.rpartition("/")[2].startswith(name[1]) else 0
-    return ((max(start, header), end) for start, end in lines(text))
+    return ((max(start, header), end) for start, end in lines(text, document.language))
 
 
 def _not_cut(raw: RawSentences, documents: Sequence[Document]) -> Ints:
