@@ -159,7 +159,7 @@ def deduplicate(
 def quote(ranked: RankedSentence | range, searcher: Searcher, dated: bool = False) -> str:
     """Return consecutive sentences as a list item with the reference to their chunk; `dated`, after their day."""
     row = ranked if isinstance(ranked, range) else range(ranked.sentence, ranked.sentence + 1)
-    text = _ITEM.sub("", searcher.passages.quoted(*row))
+    text = _ITEM.sub("", searcher.passages.quoted(row[0], row[-1]))
     if dated and (day := searcher.passages.day(row[0])):
         text = f"{day}: {text}"
     return f"- {text} {_reference(row, searcher)}"
@@ -178,7 +178,7 @@ def in_context(ranked: Sequence[RankedSentence], searcher: Searcher) -> list[ran
 
     # whether sentences adjoin, have the same speaker and are in one chunk
     def joined(first: int, last: int) -> bool:
-        if first < 0 or last >= len(passages) or not all(map(passages.follows, range(first + 1, last + 1))):
+        if first < 0 or last >= len(passages) or not all(map(passages.adjoins, range(first + 1, last + 1))):
             return False
         one_speaker = len(set(map(passages.speaker_of, range(first, last + 1)))) == 1
         return one_speaker and searcher.chunk_at(passages.span(first, last)) is not None
