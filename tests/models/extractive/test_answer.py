@@ -89,6 +89,13 @@ def test_a_window_of_sources_is_answered_by_its_own_sentences():
     assert map_answer(MapAnswer(task.question, Context(sources=(INDEX.chunks[0],))), searcher).score == 0
 
 
+def test_a_window_without_anything_to_quote_scores_zero():
+    index = an_index("I signed the papers on Friday.", "The crane was sold in Quenda.")
+    task = MapAnswer("Who signed the papers?", Context(sources=tuple(index.chunks)))
+
+    assert map_answer(task, Searcher(index)) == PartialAnswer("", 0)
+
+
 def reduced(*texts: str, question: str = "What of the hives?") -> str:
     answers = tuple(PartialAnswer(text, 90 - i) for i, text in enumerate(texts))
     return reduce_answer(ReduceAnswer(question, answers), Searcher(INDEX))
@@ -106,6 +113,10 @@ def test_over_reports_that_a_model_wrote_the_whole_does_not_claim_to_be_without_
     assert index.reports
     task = ReduceAnswer("What of the hives?", (PartialAnswer(f"### Bees\n\n- {BEES}", 90),))
     assert reduce_answer(task, Searcher(index)).startswith(f"*{wording('en').assembled_with_reports}*")
+
+
+def test_a_whole_that_quotes_nothing_is_empty():
+    assert reduced("- The hives.", question="What of the hives?") == ""
 
 
 def test_nothing_is_said_twice():

@@ -100,7 +100,7 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
         in_sources = chunk_ranks(task.context.sources, searcher)
         ranked = [sentence for sentence in ranked if sentence.sentence in in_sources]
         text = "\n".join(quote(sentence, searcher) for sentence in deduplicate(ranked, searcher))
-        return PartialAnswer(text, percent(ranked[0].score) if ranked else 0)
+        return PartialAnswer(text, percent(ranked[0].score) if text else 0)
     deepest = max((report.level for report in reports), default=0)
     sections: list[_Section] = []
     for report in reports:
@@ -266,7 +266,8 @@ def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
         if len(merged) == most_sections:
             break
     sections = ("\n".join(lines) for lines in ([h, "", *q] if h else q for h, q in merged.values()))
-    return "\n\n".join((f"*{assembled_notice(task.question, searcher.index)}*", "\n\n".join(sections)))
+    notice = f"*{assembled_notice(task.question, searcher.index)}*"
+    return "\n\n".join((notice, *sections)) if merged else ""
 
 
 def assembled_notice(question: str, index: Index) -> str:
