@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from making import a_built_index, a_claim, a_report, an_index
 
 import conspectus
+from conspectus.evaluation.grounding import sentences_of
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.extractive.answer import in_context, quote
@@ -242,6 +243,17 @@ def test_rows_are_known_by_table_and_number():
     assert row_of(Reference("Entities", 1), INDEX) == INDEX.entities[1]
     assert row_of(Reference("Entities", 2), INDEX) is None
     assert INDEX.entities[0].spans == (Span(INDEX.documents[0].id, 16, 16 + len(SWARM)),)
+
+
+def test_an_index_in_a_quotation_is_no_citation():
+    said = "The first argument is kept in argv[1] by the program."
+    index = an_index(f"It was warm. {said}", entities=["Quenda"], edges=[])
+
+    text, citations, _ = cite(f"- {said} [Data: Sources (0)]", index)
+
+    assert text == f"- {said} [1]".replace("argv[", r"argv\[")
+    assert [shown(citation) for citation in citations] == [[said]]
+    assert [sentence.markers for sentence in sentences_of(text, {1})] == [(1,)]
 
 
 # Whatever is quoted without a language model, the cited span has exactly the quoted characters

@@ -375,8 +375,8 @@ def sources_of(reference: Reference, statement: str, index: Index) -> list[Sourc
         text, (chunk,) = statement.removeprefix("- "), spans
         wider = chunk._replace(end=chunk.end + 2 * len(text))
         spans = [index.derive(Searcher).passages.span_quoted(text, wider) or chunk]
-    searched = () if is_heading else spans
-    quoted = [location for span in searched for location in _locate_quotations(statement, span, index)]
+    locations = (_locate_quotations(statement, span, index) for span in spans if not is_heading)
+    quoted = list(chain.from_iterable(locations))
     if reference.table == "Sources" and not quoted:
         quoted = list(filter(None, [_sentence_with(statement, spans[0], index)]))
     return [_source(span, index) for span in list(dict.fromkeys(quoted)) or spans[:MOST_SOURCES]]

@@ -219,8 +219,7 @@ class SentenceStore:
         """Return sentences, to `last`, as they are quoted: without linking words at the start, after their speaker."""
         language = self.language(sentence)
         text = without_opening(_LABEL.sub("", self.text(sentence, last)), language)
-        speaker = self.speaker_of(sentence)
-        if speaker < 0:
+        if (speaker := self.speaker_of(sentence)) < 0:
             return text
         return wording(language).quote.format(self.names[speaker], text.strip(QUOTES))
 
@@ -339,14 +338,12 @@ def is_repeated(terms: frozenset[str], used: Sequence[frozenset[str]], alike: fl
 
 def words_of(statement: str) -> str:
     """Return the words of a statement without its speaker."""
-    match = _SPEAKER.match(statement)
-    return statement[match.end() :].rstrip('"”') if match else statement
+    return statement[match.end() :].rstrip('"”') if (match := _SPEAKER.match(statement)) else statement
 
 
 def speaker_of(statement: str) -> str:
     """Return the speaker of a statement, "" if none is given."""
-    match = _SPEAKER.match(statement)
-    return match.group(1) if match else ""
+    return match[1] if (match := _SPEAKER.match(statement)) else ""
 
 
 # Claims and whether they are supported
