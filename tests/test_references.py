@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.references import MOST, TABLES, Reference, between, find, rewrite, strip, translate, write
+from conspectus.references import (
+    MOST,
+    TABLES,
+    Reference,
+    between,
+    find,
+    rewrite,
+    strip,
+    translate,
+    without_numbers,
+    write,
+)
 
 some_references = st.lists(st.builds(Reference, st.sampled_from(TABLES), st.integers(0, 40)), max_size=12)
 
@@ -111,3 +122,18 @@ def test_each_block_is_replaced_on_its_own():
     text = "One [Data: Reports (1)] two [Data: Reports (2, 3)]."
 
     assert rewrite(text, lambda block: f"<{len(block)}>") == "One <1> two <2>."
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("It is in argv[1] and x[3]; see ^[9].", r"It is in argv\[1] and x\[3]; see ^\[9]."),
+        ("Row a[1][2] is read.", r"Row a\[1]\[2] is read."),
+        ("By the study [12] it is deep.", "By the study (12) it is deep."),
+        ("[12] Quenda lies low.", "(12) Quenda lies low."),
+        ("Use `argv[2]` for it.", "Use `argv[2]` for it."),
+        ("A year[2014], a link[7](x.html).", "A year[2014], a link[7](x.html)."),
+    ],
+)
+def test_an_index_stays_and_a_number_in_brackets_is_no_citation(text: str, shown: str):
+    assert without_numbers(text) == shown

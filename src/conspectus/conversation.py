@@ -38,8 +38,8 @@ REMEMBERED = 4
 """Number of exchanges that are considered for a question: older ones are rarely meant, and cost tokens."""
 LONGEST = 1500
 """Maximum characters of an earlier answer that are read: its first paragraphs, some 350 tokens."""
-_MARKERS = re.compile(r"\s*\[\d+\]")
-_ASIDE = re.compile(r"(?m)^- [^:\"]{2,40}: (?=\")|\[\d+\]")
+_MARKERS = re.compile(r"\s*(?<!\\)\[\d+\]")
+_ASIDE = re.compile(r"(?m)^- [^:\"]{2,40}: (?=\")|(?<!\\)\[\d+\]")
 """The speakers of quotations, and the citation markers."""
 
 

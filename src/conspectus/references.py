@@ -125,9 +125,11 @@ def without_unknown(text: str, known: Callable[[int], bool]) -> tuple[str, int]:
 
 
 def without_numbers(text: str) -> str:
-    """Return a text of the same length with `(7)` for each bare `[7]`, so that only citations have brackets."""
+    """Return a text with `(7)` for each bare `[7]`, which is no citation; an index, `argv[7]`, is escaped instead."""
 
     def rounded(match: re.Match[str]) -> str:
+        if match[0][0] == "[" and text[max(match.start() - 1, 0) : match.start()].strip("\\ \n"):
+            return f"\\{match[0]}"
         return match[0] if match[1] else f"{match[0][: -len(match[2]) - 2]}({match[2]})"
 
     return _BARE.sub(rounded, text)

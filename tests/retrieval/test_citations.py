@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import a_claim, a_report, an_index
+from making import a_built_index, a_claim, a_report, an_index
 
+import conspectus
+from conspectus.evaluation.grounding import sentences_of
 from conspectus.index import Index
-from conspectus.references import TABLES, Reference
+from conspectus.messages import wording
+from conspectus.models.extractive.answer import in_context, quote
+from conspectus.models.extractive.search import RankedSentence, Searcher
+from conspectus.references import TABLES, Reference, strip
 from conspectus.retrieval.base import MOST_SOURCES, cite, row_of
 from conspectus.rows import Citation, Source, Span, distinct_sources
+from conspectus.text.cleaning import excerpt
 
 SWARM = "Bees swarm in May when the hive is full."
 WAX = "The yellow wax that the bees leave is sold\nby the pound in Quenda."
@@ -235,3 +243,103 @@ def test_rows_are_known_by_table_and_number():
     assert row_of(Reference("Entities", 1), INDEX) == INDEX.entities[1]
     assert row_of(Reference("Entities", 2), INDEX) is None
     assert INDEX.entities[0].spans == (Span(INDEX.documents[0].id, 16, 16 + len(SWARM)),)
+
+
+def test_an_index_in_a_quotation_is_no_citation():
+    said = "The first argument is kept in argv[1] by the program."
+    index = an_index(f"It was warm. {said}", entities=["Quenda"], edges=[])
+
+    text, citations, _ = cite(f"- {said} [Data: Sources (0)]", index)
+
+    assert text == f"- {said} [1]".replace("argv[", r"argv\[")
+    assert [shown(citation) for citation in citations] == [[said]]
+    assert [sentence.markers for sentence in sentences_of(text, {1})] == [(1,)]
+
+
+# Whatever is quoted without a language model, the cited span has exactly the quoted characters
+
+CHINESE = """关于“星光计划筹备委员会”的会议于三月五日在上海举行。
+会议由李明主持，共有四十人参加。
+
+预算定为八百万元，比去年增加一成。请参见“预算和开支”一节。他说：“明年再议。”
+"""
+JAPANESE = """端末で「ls」や "cat some-binary-file" を実行した後に画面が乱れることがあります。
+その場合は "reset" と入力してください。(これがうまくいかない時は再起動します。) 設定は次の通りです。
+
+# shutdown -h now
+
+電源は自動的に落ちます。
+"""
+LISTED = """# Lentil soup
+
+1. Rinse the lentils and soak them for two hours.
+2. Fry the carrots in oil until they are soft. They must not turn brown.
+3. Add the stock, and simmer it for forty minutes.
+
+- The soup keeps for three days in a cool place.
+- It is sold in the market of Quenda on Fridays.
+
+See [the map](https://example.org/map.png) of **Quenda**. However, it does not show the weir of Mara Tolan.
+(It was drawn in 1811.) The weir was built later.
+"""
+MAIL = """Hi Mara,
+
+the pumps will arrive in Quenda on Thursday.
+
+On Mon, 13 May 2024 at 17:40, Mara Tolan <mara@quenda.example> wrote:
+> Zorba,
+>
+> the old pump failed on Sunday night. We have switched over to the
+> reserve pump. It can carry the load for three weeks.
+>> The manual of the crane is kept in the office. It is printed in Polish.
+"""
+TALK = """ZORBA ORRIN: And so the weir of Quenda broke in the flood. It was "the worst day of all," she said.
+
+MARA TOLAN: Well, I rebuilt it in a single summer. We had twelve masons. They came from Lowmoor.
+"""
+
+
+def quotations(index: Index) -> Iterator[tuple[str, str, list[str]]]:
+    """Each sentence as it is quoted, with those beside it: the speaker, the words, and the content of what is cited."""
+    searcher = Searcher(index)
+    passages, documents = searcher.passages, {document.path: document for document in index.documents}
+    for sentence in range(len(passages)):
+        for row in in_context([RankedSentence(sentence, 1.0, 1.0)], searcher):
+            line = quote(row, searcher)
+            sources = [source for citation in cited(line, index) for source in citation.sources]
+            contents = [excerpt(documents[source.document], source.start, source.end) for source in sources]
+            speaker = passages.speaker_of(row[0])
+            name = passages.names[speaker] if speaker >= 0 else ""
+            yield name, strip(line).removeprefix("- "), [" ".join(content.split()) for content in contents]
+
+
+def not_exact(index: Index) -> list[tuple[str, list[str]]]:
+    """The quotations that differ from the spans that they cite."""
+    return [
+        (text, contents)
+        for speaker, text, contents in quotations(index)
+        if len(contents) != 1
+        or text.casefold()
+        not in (
+            contents[0].casefold(),
+            *(wording(code).quote.format(speaker, contents[0]).casefold() for code in ("en", "zh")),
+        )
+    ]
+
+
+@pytest.mark.parametrize("text", [CHINESE, JAPANESE, LISTED, MAIL, TALK])
+@pytest.mark.parametrize("chunk", [{}, {"tokens": 40, "overlap": 20}])
+def test_a_quotation_leads_to_exactly_its_characters(text: str, chunk: dict[str, int]):
+    assert not_exact(a_built_index(text, chunk=chunk)) == []
+
+
+def test_each_quotation_of_the_sample_leads_to_exactly_its_characters(sample_index: Path):
+    assert not_exact(conspectus.open_index(sample_index)) == []
+
+
+def test_a_quotation_of_a_text_without_spaces_is_found_where_the_text_has_a_line_break():
+    index = an_index("会议由李明主持，共有\n四十人参加。预算定为八百万元。")
+
+    (citation,) = cited("有人写道：“李明主持，共有四十人参加” [Data: Sources (0)]", index)
+
+    assert shown(citation) == ["李明主持，共有\n四十人参加"]

@@ -150,7 +150,15 @@ def test_a_summary_of_german_texts_may_be_of_the_whole(text: str, whole: bool):
 
 
 @pytest.mark.parametrize(
-    "text", ["Who presented a report?", "How many people work in Gothenburg?", "When was the plan discussed?"]
+    "text",
+    [
+        "Who presented a report?",
+        "How many people work in Gothenburg?",
+        "When was the plan discussed?",
+        "Who signed the papers?",
+        "Who stole the documents?",
+        "Where are the articles of the club?",
+    ],
 )
 def test_who_when_and_how_many_ask_for_a_fact(text: str):
     assert not read_question(text).about_many
@@ -159,6 +167,8 @@ def test_who_when_and_how_many_ask_for_a_fact(text: str):
 def test_who_among_several_sources_is_about_many():
     assert read_question("Which guests discussed the climate?").about_many
     assert read_question("How many of the speakers mentioned Quenda?").about_many
+    assert read_question("Who is mentioned in these documents?").about_many
+    assert read_question("Where do the papers disagree?").about_many
 
 
 @pytest.mark.parametrize("question", ["{} the Quenda Weir?", "{} the difference between lime and ash?"])

@@ -52,7 +52,7 @@ OPTION_OF: dict[str, str] = {}
 _COMMANDS = {"build": "index", "draw_map": "map", "import_graphrag": "import graphrag"}
 """Commands by the names of functions, where the two differ."""
 _UNQUOTED = str.maketrans("", "", "'[]")
-_CITED = re.compile(r"([^\[\]\n]*)((?:\[\d+\])+)")
+_CITED = re.compile(r"([^\[\]\n]*)(?<!\\)((?:\[\d+\])+)")
 
 log = logging.getLogger("conspectus")
 

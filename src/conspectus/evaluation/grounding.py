@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 GROUNDED_BY_RULES = (
     "Found by rules: a text supports a sentence if it holds 70 % of its words. The shares are floors."
 )
-_MARKERS = re.compile(r"([ \t]*(?:\[\d+\])+)")
+_MARKERS = re.compile(r"([ \t]*(?<!\\)(?:\[\d+\])+)")
 _HEADING = re.compile(r"#{1,6}\s+|\*\*[^*]+\*\*:?$|__[^_]+__:?$")
 _BULLET = re.compile(r"(?:>\s*)*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?")
 _EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")

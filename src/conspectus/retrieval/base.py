@@ -18,6 +18,7 @@ from conspectus.index_models import vectors_if_read
 from conspectus.messages import wording
 from conspectus.models.base import Model, writes
 from conspectus.models.extractive.model import ExtractiveModel
+from conspectus.models.extractive.search import Searcher
 from conspectus.references import (
     TABLES,
     Reference,
@@ -48,7 +49,6 @@ from conspectus.text.cleaning import content_of
 from conspectus.text.language import ENGLISH, gives_instructions, question_language
 from conspectus.text.mentions import entity_of_key
 from conspectus.text.question import read_question
-from conspectus.text.sentences import sentences
 from conspectus.text.words import CJK, UNSPACED, is_unspaced, name_key, search_terms
 
 NOTHING = wording(ENGLISH).nothing
@@ -312,6 +312,7 @@ FEW, LONGEST = 5, 60
 """Maximum words and characters of a short statement, which is cited by the sentence that contains it."""
 UNSPACED_LEAST = 5
 """Characters of a quotation in a script without spaces; one of so many or fewer is too short to be located."""
+_INSIDE_UNSPACED = re.compile(rf"(?<={UNSPACED.pattern})(?={UNSPACED.pattern})")
 _NEIGHBOUR = rf"(?!{UNSPACED.pattern})[^\W_]"
 
 
@@ -368,17 +369,17 @@ def row_of(reference: Reference, index: Index) -> Row | None:
 
 def sources_of(reference: Reference, statement: str, index: Index) -> list[Source]:
     """Return the sources of a reference: the quoted characters if the statement quotes, else the spans of the row."""
-    distinct: dict[Span, None] = {}
     is_heading = reference.table == "Reports" and statement.startswith("#")  # a heading quotes nothing
-    for span in _spans(reference, statement, index, frozenset()):
-        distinct[span] = None
-        if is_heading and len(distinct) == MOST_SOURCES:
-            break
-    spans = [] if is_heading else list(distinct)
-    quoted = [location for span in spans for location in _locate_quotations(statement, span, index)]
+    spans = list(dict.fromkeys(_spans(reference, statement, index, frozenset())))
+    if reference.table == "Sources":  # a quotation may go on after its chunk
+        text, (chunk,) = statement.removeprefix("- "), spans
+        wider = chunk._replace(end=chunk.end + 2 * len(text))
+        spans = [index.derive(Searcher).passages.span_quoted(text, wider) or chunk]
+    locations = (_locate_quotations(statement, span, index) for span in spans if not is_heading)
+    quoted = list(chain.from_iterable(locations))
     if reference.table == "Sources" and not quoted:
-        quoted = [location for span in spans if (location := _sentence_with(statement, span, index))]
-    return [_source(span, index) for span in (list(dict.fromkeys(quoted)) or list(distinct)[:MOST_SOURCES])]
+        quoted = list(filter(None, [_sentence_with(statement, spans[0], index)]))
+    return [_source(span, index) for span in list(dict.fromkeys(quoted)) or spans[:MOST_SOURCES]]
 
 
 def _spans(
@@ -451,10 +452,10 @@ def _locate_quotations(statement: str, span: Span, index: Index) -> list[Span]:
 @lru_cache(maxsize=256)  # a statement is searched for in some 50 passages
 def _quotations(statement: str) -> tuple[list[list[str]], ...]:
     """Return alternative readings of what a statement quotes, as words; the first that occurs rules out the others."""
-    quotation = _OPENED.sub("", statement)
     whole = _WHOLE.search(statement)
     readings = [
-        [quotation],  # inner quotation marks may belong to it
+        [statement.removeprefix("- ")],  # inner quotation marks may belong to it
+        [_OPENED.sub("", statement)],
         [whole[1]] if whole else [],
         [match[1] for match in _QUOTED.finditer(statement)],
     ]
@@ -483,7 +484,7 @@ def _search(words: Sequence[str], span: Span, index: Index) -> Span | None:
 
 @lru_cache(maxsize=256)
 def _pattern(words: str, *, few: bool) -> re.Pattern[str]:
-    joined = r"\s+".join(map(re.escape, words.split(" ")))
+    joined = _INSIDE_UNSPACED.sub(r"\\s*", r"\s+".join(map(re.escape, words.split(" "))))
     before = rf"(?<!{_NEIGHBOUR})" if few and words[0].isalnum() else ""
     after = rf"(?!{_NEIGHBOUR})" if few and words[-1].isalnum() else ""
     return re.compile(before + joined + after, re.IGNORECASE)
@@ -495,19 +496,9 @@ def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
     texts = dict.fromkeys((statement, _OPENED.sub("", statement)))
     short = [words for text in texts if 0 < len(words := text.strip(" *_.,;:").split()) <= FEW]
     matches = (_search(words, span, index) for words in short if sum(map(len, words)) <= LONGEST)
-    match = next(filter(None, matches), None)
-    if match is None:
-        return None
-    document = index.document_of[span.document_id]
-    content = content_of(document)
-    first, last = content.at(span.start), content.at(span.end)
-    start = max(content.text.rfind("\n\n", first, content.at(match.start)), first)
-    end = content.text.find("\n\n", content.at(match.end), last)
-    for a, b in sentences(content.text, start, end if end >= 0 else last, document.language):
-        sentence = Span(span.document_id, *content.span(a, b))
-        if sentence.start <= match.start and match.end <= sentence.end:
-            return sentence
-    return None
+    passages = index.derive(Searcher).passages
+    inside = ((passages.span(s), match) for match in filter(None, matches) for s in passages.within(span))
+    return next((s for s, match in inside if s.start <= match.start and match.end <= s.end), None)
 
 
 def _source(span: Span, index: Index) -> Source:

@@ -156,7 +156,7 @@ def citation_annotations(answer: Row, index: str, base_url: str) -> Iterator[Row
     """Yield the citations of an answer as annotations: where its marker is, and the address of its first source."""
     for citation in answer["citations"]:
         marker = f"[{citation['marker']}]"
-        start = answer["text"].find(marker)
+        start = answer["text"].replace("\\[", "\\(").find(marker)  # an escaped one is no marker
         if start < 0 or not citation["sources"]:
             continue
         source = citation["sources"][0]

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from making import a_report, an_index
+from making import a_built_index, a_report, an_index
 
 from conspectus.messages import wording
 from conspectus.models.extractive.answer import (
@@ -15,6 +15,7 @@ from conspectus.models.extractive.answer import (
     answer_from_context,
     in_context,
     map_answer,
+    quote,
     reduce_answer,
 )
 from conspectus.models.extractive.search import RankedSentence, Searcher
@@ -88,6 +89,13 @@ def test_a_window_of_sources_is_answered_by_its_own_sentences():
     assert map_answer(MapAnswer(task.question, Context(sources=(INDEX.chunks[0],))), searcher).score == 0
 
 
+def test_a_window_without_anything_to_quote_scores_zero():
+    index = an_index("I signed the papers on Friday.", "The crane was sold in Quenda.")
+    task = MapAnswer("Who signed the papers?", Context(sources=tuple(index.chunks)))
+
+    assert map_answer(task, Searcher(index)) == PartialAnswer("", 0)
+
+
 def reduced(*texts: str, question: str = "What of the hives?") -> str:
     answers = tuple(PartialAnswer(text, 90 - i) for i, text in enumerate(texts))
     return reduce_answer(ReduceAnswer(question, answers), Searcher(INDEX))
@@ -105,6 +113,10 @@ def test_over_reports_that_a_model_wrote_the_whole_does_not_claim_to_be_without_
     assert index.reports
     task = ReduceAnswer("What of the hives?", (PartialAnswer(f"### Bees\n\n- {BEES}", 90),))
     assert reduce_answer(task, Searcher(index)).startswith(f"*{wording('en').assembled_with_reports}*")
+
+
+def test_a_whole_that_quotes_nothing_is_empty():
+    assert reduced("- The hives.", question="What of the hives?") == ""
 
 
 def test_nothing_is_said_twice():
@@ -172,6 +184,34 @@ def test_a_heading_is_not_quoted_with_the_sentence_below_it():
     rows = in_context([RankedSentence(texts.index(text), 1.0, 1.0)], searcher)
 
     assert [texts[n] for row in rows for n in row] == [text]
+
+
+def test_sentences_that_no_chunk_holds_together_are_not_quoted_together():
+    index = a_built_index(
+        "The village of Quenda lies at the foot of a long green hill in the south of the country. "
+        "The old mill was built by the miller Orrin Tolan in the year 1821 with stones from the river. "
+        "It has three large wheels that were driven by the water of the stream behind the house. "
+        "The wheels were taken out in 1950 and are now kept in the museum of the next town. "
+        "The museum is open on Sundays and can be visited by groups after a telephone call. "
+        "The bakery beside the mill still sells a dark bread that is baked in a stove of clay. "
+        "The bread is made of rye and keeps for two weeks when it is kept in a cool place.",
+        chunk={"tokens": 64, "overlap": 30},
+    )
+    searcher = Searcher(index)
+
+    rows = in_context([RankedSentence(n, 1.0, 1.0) for n in (1, 2, 3)], searcher)
+
+    assert sorted(n for row in rows for n in row) == [1, 2, 3]
+    assert all(find(quote(row, searcher)) for row in rows)
+
+
+def test_a_sentence_that_a_chunk_boundary_cuts_has_the_reference_of_the_chunk_where_it_starts():
+    sentence = f"The weir of Quenda is {', '.join(f'{n} feet from the mill of Tolan' for n in range(9))}."
+    searcher = Searcher(a_built_index(f"It was warm. {sentence}", chunk={"tokens": 30, "overlap": 0}))
+
+    rows = in_context([RankedSentence(1, 1.0, 1.0)], searcher)
+
+    assert [len(find(quote(row, searcher))) for row in rows] == [1]
 
 
 def test_texts_that_overlap_are_quoted_once():

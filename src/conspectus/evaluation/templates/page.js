@@ -20,7 +20,7 @@ async function unpack() {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
 
-const INLINE = /\*\*(.+?)\*\*|__(.+?)__|`([^`]+)`|(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])|\[(\d+)\]/g;
+const INLINE = /\*\*(.+?)\*\*|__(.+?)__|`([^`]+)`|(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])|(?<!\\)\[(\d+)\]/g;
 
 function inline(text, mark) {  // mark: makes an element of the number of a reference
   const parts = [];

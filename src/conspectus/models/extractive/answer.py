@@ -100,7 +100,7 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
         in_sources = chunk_ranks(task.context.sources, searcher)
         ranked = [sentence for sentence in ranked if sentence.sentence in in_sources]
         text = "\n".join(quote(sentence, searcher) for sentence in deduplicate(ranked, searcher))
-        return PartialAnswer(text, percent(ranked[0].score) if ranked else 0)
+        return PartialAnswer(text, percent(ranked[0].score) if text else 0)
     deepest = max((report.level for report in reports), default=0)
     sections: list[_Section] = []
     for report in reports:
@@ -159,37 +159,38 @@ def deduplicate(
 def quote(ranked: RankedSentence | range, searcher: Searcher, dated: bool = False) -> str:
     """Return consecutive sentences as a list item with the reference to their chunk; `dated`, after their day."""
     row = ranked if isinstance(ranked, range) else range(ranked.sentence, ranked.sentence + 1)
-    text = _ITEM.sub("", searcher.passages.quoted(*row))
+    text = _ITEM.sub("", searcher.passages.quoted(row[0], row[-1]))
     if dated and (day := searcher.passages.day(row[0])):
         text = f"{day}: {text}"
     return f"- {text} {_reference(row, searcher)}"
 
 
 def _reference(row: range, searcher: Searcher) -> str:
-    """Return the reference to the chunk that contains consecutive sentences, "" where a chunk boundary cuts them."""
-    chunk = searcher.chunk_at(searcher.passages.span(row[0], row[-1]))
-    return write([Reference("Sources", chunk)] if chunk is not None else [])
+    """Return the reference to the chunk that contains consecutive sentences, or else the first character of them."""
+    span = searcher.passages.span(row[0], row[-1])
+    chunks = (searcher.chunk_at(span._replace(end=end)) for end in (span.end, span.start + 1))
+    return write([Reference("Sources", chunk) for chunk in chunks if chunk is not None][:1])
 
 
 def in_context(ranked: Sequence[RankedSentence], searcher: Searcher) -> list[range]:
     """Return the given sentences as ranges, best first, with those that pronouns refer to and that follow the best."""
-    passages = searcher.passages
+    passages, text = searcher.passages, searcher.passages.text
 
-    # whether a sentence and the next one have the same speaker and are in one chunk
-    def joined(sentence: int) -> bool:
-        if sentence < 0 or sentence + 1 >= len(passages) or not passages.follows(sentence + 1):
+    # whether sentences adjoin, have the same speaker and are in one chunk
+    def joined(first: int, last: int) -> bool:
+        if first < 0 or last >= len(passages) or not all(map(passages.adjoins, range(first + 1, last + 1))):
             return False
-        same_speaker = passages.speaker_of(sentence) == passages.speaker_of(sentence + 1)
-        return same_speaker and searcher.chunk_at(passages.span(sentence, sentence + 1)) is not None
+        one_speaker = len(set(map(passages.speaker_of, range(first, last + 1)))) == 1
+        return one_speaker and searcher.chunk_at(passages.span(first, last)) is not None
 
     numbers = [r.sentence for r in ranked]
     goes_on: set[int] = set()
     for n in (*numbers[:CONTINUED], *(n + 1 for n in numbers[:1])):
-        if (n in numbers or n in goes_on) and joined(n) and passages.quality(n + 1) >= MIN_QUALITY:
+        if (n in numbers or n in goes_on) and joined(n, n + 1) and passages.quality(n + 1) >= MIN_QUALITY:
             goes_on.add(n + 1)
-    before = {n - 1 for n in numbers if joined(n - 1) and not reads_alone(passages.text(n))}
+    before = {n - 1 for n in numbers if joined(n - 1, n) and not reads_alone(text(n))}
     # without headings
-    beside = {n for n in goes_on | before if states(passages.text(n))}
+    beside = {n for n in goes_on | before if states(text(n))}
     chosen = beside.union(numbers)
     rows: list[range] = []
     quoted: set[str] = set()
@@ -198,15 +199,15 @@ def in_context(ranked: Sequence[RankedSentence], searcher: Searcher) -> list[ran
             continue
         first = last = number
         # the best sentence comes first, unless it needs the one before it to be understood
-        while first - 1 in chosen and joined(first - 1) and (rows or not reads_alone(passages.text(first))):
+        while first - 1 in chosen and joined(first - 1, last) and (rows or not reads_alone(text(first))):
             first -= 1
-        while last + 1 in chosen and joined(last):
+        while last + 1 in chosen and joined(first, last + 1):
             last += 1
         # documents that overlap, as parts of one source do, contain the same sentences
-        new = [n for n in range(first, last + 1) if passages.text(n) not in quoted]
+        new = [n for n in range(first, last + 1) if text(n) not in quoted]
         if new:
             rows.append(range(new[0], new[-1] + 1))
-            quoted.update(passages.text(n) for n in rows[-1])
+            quoted.update(text(n) for n in rows[-1])
     return rows
 
 
@@ -265,7 +266,8 @@ def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
         if len(merged) == most_sections:
             break
     sections = ("\n".join(lines) for lines in ([h, "", *q] if h else q for h, q in merged.values()))
-    return "\n\n".join((f"*{assembled_notice(task.question, searcher.index)}*", "\n\n".join(sections)))
+    notice = f"*{assembled_notice(task.question, searcher.index)}*"
+    return "\n\n".join((notice, *sections)) if merged else ""
 
 
 def assembled_notice(question: str, index: Index) -> str:

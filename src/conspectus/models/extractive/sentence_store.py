@@ -29,7 +29,7 @@ from conspectus.text.question import question_pattern
 from conspectus.text.sentences import ASKS, CLOSING, quality, sentences, without_opening
 from conspectus.text.uncased import find_chinese
 from conspectus.text.vocabulary import Ints, read_vocabulary
-from conspectus.text.words import CJK, SMALL, VAGUE, WORD, is_unspaced, name_key, stems, terms
+from conspectus.text.words import CJK, SMALL, VAGUE, WORD, name_key, stems, terms
 
 NEAR = 200
 """Most characters between neighbouring sentences: half or double changes nothing, with 0 F1 of the sample's reports
@@ -180,9 +180,9 @@ class SentenceStore:
         """Return the document that a sentence is in."""
         return self.documents[int(self.document[sentence])]
 
-    def text(self, sentence: int) -> str:
-        """Return a sentence as one line."""
-        start, end = int(self.start[sentence]), int(self.end[sentence])
+    def text(self, sentence: int, last: int = -1) -> str:
+        """Return a sentence, or all from it to `last` with what is between them, as one line."""
+        _, start, end = self.span(sentence, last)
         return " ".join(excerpt(self._document(sentence), start, end).split())
 
     def title_of(self, document: int) -> str:
@@ -198,6 +198,11 @@ class SentenceStore:
         near = bool(self.start[sentence] - self.end[sentence - 1] < NEAR)
         return near and not self.opens_document(sentence)
 
+    def adjoins(self, sentence: int) -> bool:
+        """Return whether only white space or the mark of a list item separates a sentence from the one before it."""
+        start, end = int(self.end[sentence - 1]), int(self.start[sentence])
+        return self.follows(sentence) and bool(_GAP.fullmatch(excerpt(self._document(sentence), start, end)))
+
     def opens_document(self, sentence: int) -> bool:
         """Return whether a sentence is the first of its document."""
         return sentence == 0 or bool(self.document[sentence] != self.document[sentence - 1])
@@ -210,15 +215,24 @@ class SentenceStore:
         """Return the speaker of a sentence as an index into `names`, -1 if unknown."""
         return int(self.speaker[sentence])
 
-    def quoted(self, sentence: int, *following: int) -> str:
-        """Return consecutive sentences as they are quoted: without linking words at the start, after their speaker."""
+    def quoted(self, sentence: int, last: int = -1) -> str:
+        """Return sentences, to `last`, as they are quoted: without linking words at the start, after their speaker."""
         language = self.language(sentence)
-        text = without_opening(_LABEL.sub("", self.text(sentence)), language)
-        text = ("" if is_unspaced(text) else " ").join((text, *map(self.text, following)))
-        speaker = self.speaker_of(sentence)
-        if speaker < 0:
+        text = without_opening(_LABEL.sub("", self.text(sentence, last)), language)
+        if (speaker := self.speaker_of(sentence)) < 0:
             return text
         return wording(language).quote.format(self.names[speaker], text.strip(QUOTES))
+
+    def span_quoted(self, text: str, inside: Span) -> Span | None:
+        """Return the span of the first sentences inside a span that are quoted as a text, None if no sentences are."""
+        for first in (sentences := self.within(inside)):
+            for last in range(first, sentences.stop):
+                quoted = self.quoted(first, last)
+                if text in (quoted, f"{self.day(first)}: {quoted}"):
+                    return self.span(first, last)
+                if len(quoted) > len(text):
+                    break
+        return None
 
     def quality(self, sentence: int) -> float:
         """Return how well a sentence reads alone, 0 to 1."""
@@ -227,6 +241,7 @@ class SentenceStore:
 
 _LABEL = re.compile(rf"^[^\W\d_{SMALL}](?:[^\W\d_{SMALL}]|[.'’ /-]){{2,40}}: ")
 """A label that names who speaks in a line, also of several ("KEVIN SCOTT/ANDREW NG: ")."""
+_GAP = re.compile(rf"[{re.escape(CLOSING)}]*\s*(?:(?:[-*•–>]+|\d+[.)])\s+)?")
 _COLUMNS = ("document", "start", "end", "speaker", "mention_starts", "mentions")
 
 
@@ -323,14 +338,12 @@ def is_repeated(terms: frozenset[str], used: Sequence[frozenset[str]], alike: fl
 
 def words_of(statement: str) -> str:
     """Return the words of a statement without its speaker."""
-    match = _SPEAKER.match(statement)
-    return statement[match.end() :].rstrip('"”') if match else statement
+    return statement[match.end() :].rstrip('"”') if (match := _SPEAKER.match(statement)) else statement
 
 
 def speaker_of(statement: str) -> str:
     """Return the speaker of a statement, "" if none is given."""
-    match = _SPEAKER.match(statement)
-    return match.group(1) if match else ""
+    return match[1] if (match := _SPEAKER.match(statement)) else ""
 
 
 # Claims and whether they are supported
