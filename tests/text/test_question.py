@@ -113,6 +113,10 @@ def test_a_name_may_open_a_question():
     assert read_question("What's Mara's trade?").names == ("mara",)
 
 
+def test_the_first_word_of_a_spanish_question_is_no_name():
+    assert read_question("¿Seguirán siendo válidas las entradas de Orrin?", "es").names == ("orrin",)
+
+
 @pytest.mark.parametrize(
     ("text", "whole"),
     [

@@ -18,7 +18,7 @@ _PATTERNS = read_data("question_patterns")
 _QUESTION_MARK = re.compile(r"[?？؟;]\s*$")
 _CHINESE_QUOTED = re.compile("[《“「]")
 """Opening marks of a quoted Chinese name, which is one thing and not the whole of the corpus."""
-_NAME = re.compile(rf"(?<![.?!]\s)(?<!^)\b[^\W\d_{SMALL}][\w'’.-]*")
+_NAME = re.compile(rf"(?<![.?!]\s)(?<!^)(?<![¿¡])\b[^\W\d_{SMALL}][\w'’.-]*")
 _FULL_NAME = re.compile(rf"{_NAME.pattern}(?: [^\W\d_{SMALL}][\w'’.-]*)+")
 
 
