@@ -72,6 +72,26 @@ def test_a_circumstance_is_not_what_is_wanted(text: str, wants: str):
     assert read_question(text).wants == wants
 
 
+@pytest.mark.parametrize(
+    ("question", "language", "given"),
+    [
+        ("How often does the council meet?", "en", "once in every quarter"),
+        ("Wie oft wird der Filter gereinigt?", "de", "der Filter wird wöchentlich gereinigt"),
+        ("Wie lange muss der Teig ruhen?", "de", "der Teig ruht über Nacht"),
+        ("Wie teuer ist die Karte?", "de", "die Karte ist kostenlos"),
+        ("À quelle fréquence le filtre est-il nettoyé ?", "fr", "le filtre est nettoyé chaque semaine"),
+        ("Combien coûte le plan ?", "fr", "le plan est gratuit"),
+        ("¿Con qué frecuencia se limpia el filtro?", "es", "el filtro se limpia todas las semanas"),
+        ("¿Cuánto cuesta el plano?", "es", "el plano es gratuito"),
+    ],
+)
+def test_numbers_may_be_given_in_words(question: str, language: str, given: str):
+    read = read_question(question, language)
+
+    assert read.wants == "number"
+    assert any(cue.search(given) for cue in read.cues)
+
+
 def test_questions_that_and_joins_are_several():
     text = "What is a weir, and who opens it?"
 

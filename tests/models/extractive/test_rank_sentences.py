@@ -386,6 +386,28 @@ def test_when_is_answered_by_sentences_with_a_time():
     assert set(read("When did people first use fire?", "fire", index=index)[:2]) == set(texts[1:])
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "beside"),
+    [
+        ("How often must the filter be cleaned?", "The filter must be cleaned weekly.", "It has two valves."),
+        (
+            "How often does the council meet?",
+            "The council meets once in every quarter.",
+            "It has nine seats.",
+        ),
+        ("How long must the dough rest?", "The dough must rest overnight.", "Bake it for 45 minutes."),
+        ("How much is the map?", "The map is free of charge.", "The guide costs 30 crowns."),
+        ("When are the bulbs planted?", "The bulbs are planted after the frost.", "The bed is of 1902."),
+        ("When does the tour start?", "The tour starts at noon.", "The gate was built in 1887."),
+        ("When does the ferry leave?", "The ferry leaves at 23:40.", "The pier was built in 1887."),
+    ],
+)
+def test_times_and_amounts_may_be_given_in_words(question: str, answer: str, beside: str):
+    index = an_index(f"{beside} {answer}", " ".join(FILLER), entities=["Orrin"])
+
+    assert read(question, index=index)[0] == answer
+
+
 def test_a_sentence_of_another_document_lends_nothing_to_its_neighbour():
     texts = (
         "The gate fever shakes those who have it.",
