@@ -109,6 +109,21 @@ def test_what_a_word_means_is_asked_for_its_definition(text: str):
     assert len(question.focus) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "language", "focus"),
+    [
+        ('What does the term "weir" mean?', "en", ("weir",)),
+        ("What is meant by the word weir?", "en", ("weir",)),
+        ("What does the abbreviation PNG stand for?", "en", ("png",)),
+        ("What does the term of the loan mean?", "en", ("term", "loan")),
+        ("Was bedeutet der Begriff Wehr?", "de", ("bedeut", "wehr")),
+        ("Que signifie le terme « barrage » ?", "fr", ("signif", "barrag")),
+    ],
+)
+def test_what_names_a_word_as_a_word_is_no_part_of_it(text: str, language: str, focus: tuple[str, ...]):
+    assert read_question(text, language).focus == focus
+
+
 def test_what_many_say_is_about_many():
     assert read_question("What do residents say about the weir?").about_many
     assert not read_question("Who built the weir?").about_many

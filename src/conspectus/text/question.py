@@ -256,8 +256,7 @@ def read_question(text: str, *languages: str) -> Question:
 
 def _focus(text: str, language: str, languages: Sequence[str]) -> tuple[str, ...]:
     """Return the distinct terms of a text without the words that questions are phrased with."""
-    if language == "zh":
-        text = question_pattern("zh", "built").sub(" ", text)
+    text = question_pattern(language, "built").sub(" ", text)
     stopwords = question_stopwords(ENGLISH) | question_stopwords(language)
     return tuple(term for term in dict.fromkeys(terms(text, *languages)) if term not in stopwords)
 

@@ -237,6 +237,17 @@ def test_a_definition_comes_before_other_sentences_on_the_same():
     assert read("What is a quern?", index=index)[0] == texts[2]
 
 
+def test_what_a_verb_means_may_be_said_behind_its_object():
+    texts = (
+        "Any quern that they propagate must bear a mark, and the terms of the loan end there.",
+        'To "propagate" a quern means to lend it to a neighbour.',
+    )
+    index = an_index(" ".join(FILLER), *texts, entities=["Orrin"])
+
+    assert read('What does "propagate" mean?', index=index)[0] == texts[1]
+    assert read('What does the term "propagate" mean?', index=index)[0] == texts[1]
+
+
 def test_a_definition_may_stand_behind_the_word_alone_as_in_a_glossary():
     glossary = "Quern\n\nTwo stones that grind corn between them.\n\nRiddle\n\nA sieve with wide meshes."
     index = an_index(" ".join(FILLER), glossary)
