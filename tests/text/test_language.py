@@ -116,6 +116,16 @@ def test_a_short_question_is_in_the_language_of_the_index_where_it_could_be():
     assert language_of(["Rivebelle?"], ["fr", "en"]) == "fr"
     assert language_of(["Who founded Rivebelle?"], ["fr"]) == "en"
     assert language_of(["谁创办了它？"], ["fr"]) == "zh"
+    assert language_of(["Quanto tempo dura a reunião?"], ["pt"]) == "pt"
+    assert language_of(["Quanto custou o portão?"], ["it", "pt"]) == "pt"
+    assert language_of(["Quanto tempo dura la riunione?"], ["it", "pt"]) == "it"
+    assert language_of(["Qual è il prezzo?"], ["it", "pt"]) == "it"
+
+
+def test_a_short_text_with_few_function_words_is_recognised():
+    text = "Muhasebeci Kemal Tolan istifa etti, çünkü Orrin'e taşınıyor. Üyeler aidatı 300 lira olarak belirledi."
+
+    assert guess(text) == "tr"
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,26 @@ def test_a_circumstance_is_not_what_is_wanted(text: str, wants: str):
     assert read_question(text).wants == wants
 
 
+@pytest.mark.parametrize(
+    ("question", "language", "given"),
+    [
+        ("How often does the council meet?", "en", "once in every quarter"),
+        ("Wie oft wird der Filter gereinigt?", "de", "der Filter wird wöchentlich gereinigt"),
+        ("Wie lange muss der Teig ruhen?", "de", "der Teig ruht über Nacht"),
+        ("Wie teuer ist die Karte?", "de", "die Karte ist kostenlos"),
+        ("À quelle fréquence le filtre est-il nettoyé ?", "fr", "le filtre est nettoyé chaque semaine"),
+        ("Combien coûte le plan ?", "fr", "le plan est gratuit"),
+        ("¿Con qué frecuencia se limpia el filtro?", "es", "el filtro se limpia todas las semanas"),
+        ("¿Cuánto cuesta el plano?", "es", "el plano es gratuito"),
+    ],
+)
+def test_numbers_may_be_given_in_words(question: str, language: str, given: str):
+    read = read_question(question, language)
+
+    assert read.wants == "number"
+    assert any(cue.search(given) for cue in read.cues)
+
+
 def test_questions_that_and_joins_are_several():
     text = "What is a weir, and who opens it?"
 
@@ -87,6 +107,21 @@ def test_what_a_word_means_is_asked_for_its_definition(text: str):
 
     assert question.asks_definition
     assert len(question.focus) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "focus"),
+    [
+        ('What does the term "weir" mean?', "en", ("weir",)),
+        ("What is meant by the word weir?", "en", ("weir",)),
+        ("What does the abbreviation PNG stand for?", "en", ("png",)),
+        ("What does the term of the loan mean?", "en", ("term", "loan")),
+        ("Was bedeutet der Begriff Wehr?", "de", ("bedeut", "wehr")),
+        ("Que signifie le terme « barrage » ?", "fr", ("signif", "barrag")),
+    ],
+)
+def test_what_names_a_word_as_a_word_is_no_part_of_it(text: str, language: str, focus: tuple[str, ...]):
+    assert read_question(text, language).focus == focus
 
 
 def test_what_many_say_is_about_many():
@@ -111,6 +146,10 @@ def test_a_name_may_open_a_question():
     assert read_question("Did Mara leave? What is it?").names == ("mara",)
     assert read_question("Describe Mara Tolan").full_names == ("Mara Tolan",)
     assert read_question("What's Mara's trade?").names == ("mara",)
+
+
+def test_the_first_word_of_a_spanish_question_is_no_name():
+    assert read_question("¿Seguirán siendo válidas las entradas de Orrin?", "es").names == ("orrin",)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ _PATTERNS = read_data("question_patterns")
 _QUESTION_MARK = re.compile(r"[?？؟;]\s*$")
 _CHINESE_QUOTED = re.compile("[《“「]")
 """Opening marks of a quoted Chinese name, which is one thing and not the whole of the corpus."""
-_NAME = re.compile(rf"(?<![.?!]\s)(?<!^)\b[^\W\d_{SMALL}][\w'’.-]*")
+_NAME = re.compile(rf"(?<![.?!]\s)(?<!^)(?<![¿¡])\b[^\W\d_{SMALL}][\w'’.-]*")
 _FULL_NAME = re.compile(rf"{_NAME.pattern}(?: [^\W\d_{SMALL}][\w'’.-]*)+")
 
 
@@ -256,8 +256,7 @@ def read_question(text: str, *languages: str) -> Question:
 
 def _focus(text: str, language: str, languages: Sequence[str]) -> tuple[str, ...]:
     """Return the distinct terms of a text without the words that questions are phrased with."""
-    if language == "zh":
-        text = question_pattern("zh", "built").sub(" ", text)
+    text = question_pattern(language, "built").sub(" ", text)
     stopwords = question_stopwords(ENGLISH) | question_stopwords(language)
     return tuple(term for term in dict.fromkeys(terms(text, *languages)) if term not in stopwords)
 

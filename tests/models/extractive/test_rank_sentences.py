@@ -237,6 +237,17 @@ def test_a_definition_comes_before_other_sentences_on_the_same():
     assert read("What is a quern?", index=index)[0] == texts[2]
 
 
+def test_what_a_verb_means_may_be_said_behind_its_object():
+    texts = (
+        "Any quern that they propagate must bear a mark, and the terms of the loan end there.",
+        'To "propagate" a quern means to lend it to a neighbour.',
+    )
+    index = an_index(" ".join(FILLER), *texts, entities=["Orrin"])
+
+    assert read('What does "propagate" mean?', index=index)[0] == texts[1]
+    assert read('What does the term "propagate" mean?', index=index)[0] == texts[1]
+
+
 def test_a_definition_may_stand_behind_the_word_alone_as_in_a_glossary():
     glossary = "Quern\n\nTwo stones that grind corn between them.\n\nRiddle\n\nA sieve with wide meshes."
     index = an_index(" ".join(FILLER), glossary)
@@ -384,6 +395,28 @@ def test_when_is_answered_by_sentences_with_a_time():
     index = an_index(" ".join(FILLER), *texts, entities=["fire"])
 
     assert set(read("When did people first use fire?", "fire", index=index)[:2]) == set(texts[1:])
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "beside"),
+    [
+        ("How often must the filter be cleaned?", "The filter must be cleaned weekly.", "It has two valves."),
+        (
+            "How often does the council meet?",
+            "The council meets once in every quarter.",
+            "It has nine seats.",
+        ),
+        ("How long must the dough rest?", "The dough must rest overnight.", "Bake it for 45 minutes."),
+        ("How much is the map?", "The map is free of charge.", "The guide costs 30 crowns."),
+        ("When are the bulbs planted?", "The bulbs are planted after the frost.", "The bed is of 1902."),
+        ("When does the tour start?", "The tour starts at noon.", "The gate was built in 1887."),
+        ("When does the ferry leave?", "The ferry leaves at 23:40.", "The pier was built in 1887."),
+    ],
+)
+def test_times_and_amounts_may_be_given_in_words(question: str, answer: str, beside: str):
+    index = an_index(f"{beside} {answer}", " ".join(FILLER), entities=["Orrin"])
+
+    assert read(question, index=index)[0] == answer
 
 
 def test_a_sentence_of_another_document_lends_nothing_to_its_neighbour():
