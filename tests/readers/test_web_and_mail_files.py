@@ -94,12 +94,27 @@ def test_a_table_that_lays_out_a_page_is_read_as_blocks():
     assert document("a.html", page).text.endswith("\n\nSecond.\n\nx")
 
 
+@pytest.mark.parametrize(
+    ("cells", "text"),
+    [
+        ("<td><pre>Quenda sells\nred pumps.</pre></td>", "Quenda sells\nred pumps."),
+        ("<td>Quenda sells<br>red pumps</td>", "Quenda sells\nred pumps"),
+        ("<td><p>Quenda sells pumps.</p><p>Orrin buys</p></td>", "Quenda sells pumps.\n\nOrrin buys"),
+        ("<td>1</td><td><pre>Quenda sells\nred pumps.</pre></td>", "1\n\nQuenda sells\nred pumps."),
+        ("<td>1</td><td>Quenda sells<br>red pumps.</td>", "1 | Quenda sells red pumps."),
+        ("<td>Staff</td><td>Ada Quenda<br>Bo Orrin</td>", "Staff | Ada Quenda | Bo Orrin"),
+    ],
+)
+def test_no_comma_is_put_between_the_lines_of_a_cell(cells: str, text: str):
+    assert document("a.html", f"<table><tr>{cells}</tr></table>").text == text
+
+
 def test_lists_of_links_in_a_row_with_a_heading_are_its_values():
     names = "".join(f"<li><a href='{i}'>Name {i}</a></li>" for i in range(4))
     rows = f"<tr><th>Founders</th><td><ul>{names}</ul></td></tr><tr><th>Age</th><td>3</td></tr>"
     page = f"<p>Bees.</p><table>{rows}</table>"
 
-    assert "Founders | Name 0, Name 1, Name 2, Name 3\nAge | 3" in document("a.html", page).text
+    assert "Founders | Name 0 | Name 1 | Name 2 | Name 3\nAge | 3" in document("a.html", page).text
 
 
 def test_a_page_in_an_old_encoding_is_read_as_it_states():

@@ -47,6 +47,8 @@ _PROSE_CHARS = 40
 """Characters by which text outside links must exceed that inside in an aside of prose: boxes of Debian's handbook have
 49 and more."""
 _SPACE = re.compile(r"[ \t\r\n\f\x00-\x08\x0e-\x1f]+")
+_ENDED = re.compile(r"[.!?:;。！？；：…۔।]\W*$")
+"""The end of a sentence, and of a cell whose lines are prose."""
 _NOTE = re.compile(r"\s*\[[^\]\n]{1,20}\]\s*")
 _DATES = (
     "article:published_time", "date", "dc.date", "dcterms.created", "dcterms.date", "pubdate",
@@ -189,8 +191,8 @@ def _add(root: LexborNode, prose: Prose) -> None:
 def _text(root: LexborNode) -> list[str]:
     """Return pieces of text: blocks between empty lines, items and rows on lines of their own, code between fences."""
     texts: list[list[str]] = [[]]  # of the page, and of every open table cell
-    laid_out = [False]  # for each of these, whether it contains a row that is page layout
-    rows: list[list[tuple[str, bool]]] = []  # the cells of every open row
+    laid_out = [0]  # for each of these, its paragraphs; preformatted text and a row of page layout count twice
+    rows: list[list[tuple[str, bool]]] = []  # the cells of every open row, and whether each is page layout
     pre = 0
     for node, entered in _walk(root):
         tag = node.tag or ""
@@ -205,13 +207,13 @@ def _text(root: LexborNode) -> list[str]:
             elif rows:
                 row, lays_out = _row(rows.pop())
                 texts[-1].append(row)
-                laid_out[-1] |= lays_out
+                laid_out[-1] += 2 * lays_out
         elif tag in ("td", "th") and rows:
             if entered:
                 texts.append([])
-                laid_out.append(False)
+                laid_out.append(0)
             else:
-                rows[-1].append(("".join(texts.pop()).strip(), laid_out.pop()))
+                rows[-1].append(("".join(texts.pop()).strip(), laid_out.pop() > 1))
         elif tag in _HEADINGS:
             texts[-1].append(f"\n\n{_HEADING}" if entered else "\n\n")
         elif tag in _BLOCKS:
@@ -219,6 +221,7 @@ def _text(root: LexborNode) -> list[str]:
             fence = "```" if inside and inside.tag in ("code", "span") else ""  # as highlighters write it
             texts[-1].append(f"\n\n{fence}\n" if entered else f"\n{fence}\n\n")
             pre += (tag == "pre") * (1 if entered else -1)
+            laid_out[-1] += {"pre": 2, "p": 1}.get(tag, 0) if entered else 0
         elif tag in _LINES and entered:
             texts[-1].append("\n")
     return texts[0]
@@ -228,12 +231,14 @@ def _row(cells: list[tuple[str, bool]]) -> tuple[str, bool]:
     """Return a row as a line, or its cells as blocks if the row is page layout, and whether it is.
 
     A row that contains a layout row is layout too; its lines are not examined again, as tables may be nested deeply.
+    No comma joins the lines of a cell: sentences follow each other, and values are apart as those of cells are.
     """
     if not any(lays_out for _, lays_out in cells):
         lines = [[shown for text in cell.split("\n") if (shown := text.strip())] for cell, _ in cells]
         if not any(len(shown) > _MAX_LINE_CHARS or _HEADING in shown for cell in lines for shown in cell):
-            shown = " | ".join(map(", ".join, lines)) if any(lines) else ""
-            return (f"\n{shown}" if shown else ""), False
+            gap = "\n" if len(cells) == 1 else " | "
+            shown = " | ".join((" " if cell and _ENDED.search(cell[-1]) else gap).join(cell) for cell in lines)
+            return (f"\n{shown}" if any(lines) else ""), False
     return "\n\n" + "\n\n".join(cell for cell, _ in cells) + "\n\n", True
 
 
