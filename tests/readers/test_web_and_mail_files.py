@@ -68,6 +68,28 @@ def test_what_stands_aside_is_read_where_it_is_prose_and_not_where_it_is_links(b
     assert "was said" not in document("a.html", page.format(f"Archive <ul>{links}</ul>")).text
 
 
+@pytest.mark.parametrize("name", ["menu", "related", "share", "ads", "banner"])
+def test_a_box_with_the_name_of_navigation_is_read_unless_it_is_links(name: str):
+    prose = "<p>The pie of Quenda's kitchen contains spinach and costs 12 crowns.</p>"
+    links = "".join(f"<li><a href='{i}'>All pies of the year {i}</a></li>" for i in range(3))
+    page = f"<p>{'Bees dance all day long. ' * 20}</p><section id={name}>{{}}</section>"
+
+    assert "contains spinach" in document("a.html", page.format(prose)).text
+    assert "All pies" not in document("a.html", page.format(f"<ul>{links}</ul>")).text
+
+
+def test_a_form_is_read_where_it_is_the_page_and_not_where_it_is_controls():
+    form = "<form><label>Your street</label><input><h1>Waste</h1><p>Bulky waste is collected on Fridays.</p></form>"
+    page = document("a.html", f"<a href='#waste'>Skip</a>{form}")
+    search = "<form>Search the pages of Quenda: <label>Find</label><input></form>"
+
+    assert page.text == "Skip\n\nWaste\n\nBulky waste is collected on Fridays."
+    assert (
+        document("a.html", f"<p>{'Bees dance. ' * 20}</p>{search}").text
+        == "Bees dance. " * 19 + "Bees dance."
+    )
+
+
 def test_words_are_whole_where_a_page_has_soft_hyphens():
     page = document("a.html", "<p>The bee&shy;keep&shy;ers dance.</p>")
 

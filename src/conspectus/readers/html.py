@@ -18,15 +18,17 @@ _SKIPPED = (
     "input, textarea, dialog, datalist, [hidden], [aria-hidden=true]"
 )
 _NAVIGATION = (
-    "nav, footer, menu, form, [role=navigation], [role=banner], [role=contentinfo], [role=search], "
+    "nav, footer, menu, form label, form legend, [role=navigation], [role=banner], [role=contentinfo], [role=search], "
     "[role^=menu], [role=dialog]"
 )
-_ASIDE = "aside, .sidebar, #sidebar, [role=complementary]"
+_ASIDE = (
+    "aside, .sidebar, #sidebar, [role=complementary], .menu, #menu, .related, #related, .share, #share, .sharing, "
+    ".social, #social, .banner, #banner, .ad, .ads, #ads"
+)
 _NAVIGATION_CLASS = re.compile(
-    r"(?:top|bottom|sub|site|main|page)?-?nav-?(?:bar|box|igation|header|footer|links|menu)?|menu|"
-    r"breadcrumbs?|footer|toc|cookies?|cookie-.*|banner|advert\w*|ads?|"
-    r"social|share|sharing|related|comments?-form|newsletter|noprint|catlinks|printfooter|after-portlet|mw-editsection|"
-    r"mw-jump-link",
+    r"(?:top|bottom|sub|site|main|page)?-?nav-?(?:bar|box|igation|header|footer|links|menu)?|"
+    r"breadcrumbs?|footer|toc|cookies?|cookie-.*|advert\w*|comments?-form|"
+    r"newsletter|noprint|catlinks|printfooter|after-portlet|mw-editsection|mw-jump-link",
     re.IGNORECASE,
 )
 _BLOCKS = frozenset(
@@ -46,6 +48,8 @@ _MOST_MAIN = 20
 _PROSE_CHARS = 40
 """Characters by which text outside links must exceed that inside in an aside of prose: boxes of Debian's handbook have
 49 and more."""
+_FORM_CHARS = 200
+"""The same for a form that is less than half of the page, as notes on privacy have up to two sentences."""
 _SPACE = re.compile(r"[ \t\r\n\f\x00-\x08\x0e-\x1f]+")
 _ENDED = re.compile(r"[.!?:;。！？；：…۔।]\W*$")
 """The end of a sentence, and of a cell whose lines are prose."""
@@ -109,6 +113,7 @@ def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     # an element marked as main text, unless it contains at most a fifth of the text
     root = next((node for node in candidates if len(node.text(strip=True)) * 5 > total), body)
     _drop(root.css(_NAVIGATION))
+    _drop(node for node in _elements(root, "form") if _own_text(node) < min(_FORM_CHARS, total / 2))
     _drop(node for node in _elements(root, _ASIDE) if _own_text(node) < _PROSE_CHARS)
     _drop(node for node in root.css("[class], [id]") if _is_navigation(node, root))
     _drop(node for node in root.css("header") if not node.css("h1"))
@@ -191,7 +196,7 @@ def _add(root: LexborNode, prose: Prose) -> None:
 def _text(root: LexborNode) -> list[str]:
     """Return pieces of text: blocks between empty lines, items and rows on lines of their own, code between fences."""
     texts: list[list[str]] = [[]]  # of the page, and of every open table cell
-    laid_out = [0]  # for each of these, its paragraphs; preformatted text and a row of page layout count twice
+    laid_out = [0]  # the number of paragraphs of each; preformatted text and page layout count twice
     rows: list[list[tuple[str, bool]]] = []  # the cells of every open row, and whether each is page layout
     pre = 0
     for node, entered in _walk(root):
@@ -237,8 +242,8 @@ def _row(cells: list[tuple[str, bool]]) -> tuple[str, bool]:
         lines = [[shown for text in cell.split("\n") if (shown := text.strip())] for cell, _ in cells]
         if not any(len(shown) > _MAX_LINE_CHARS or _HEADING in shown for cell in lines for shown in cell):
             gap = "\n" if len(cells) == 1 else " | "
-            shown = " | ".join((" " if cell and _ENDED.search(cell[-1]) else gap).join(cell) for cell in lines)
-            return (f"\n{shown}" if any(lines) else ""), False
+            one = [(" " if cell and _ENDED.search(cell[-1]) else gap).join(cell) for cell in lines]
+            return f"\n{' | '.join(one)}" if any(lines) else "", False
     return "\n\n" + "\n\n".join(cell for cell, _ in cells) + "\n\n", True
 
 
