@@ -90,6 +90,19 @@ def test_a_form_is_read_where_it_is_the_page_and_not_where_it_is_controls():
     )
 
 
+def test_questions_on_buttons_and_hidden_answers_are_read_and_messages_and_labels_are_not():
+    faq = """<h2><button>Does Quenda take cards?</button></h2>
+    <div aria-hidden=true><p>Quenda takes notes and coins.</div>
+    <h2>Garden <button>Copy link</button></h2><div class=tab hidden>The garden is behind the old mill.</div>
+    <div id=terms-modal hidden>You have to accept the terms of this page.</div><div hidden>Loading, please wait</div>
+    <div hidden>We and our partners store cookies on your device.</div>
+    <a aria-hidden=true>Go to the garden's part.</a>"""
+
+    assert document("a.html", faq).text == (
+        "Does Quenda take cards?\n\nQuenda takes notes and coins.\n\nGarden\n\nThe garden is behind the old mill."
+    )
+
+
 def test_words_are_whole_where_a_page_has_soft_hyphens():
     page = document("a.html", "<p>The bee&shy;keep&shy;ers dance.</p>")
 

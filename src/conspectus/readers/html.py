@@ -13,27 +13,27 @@ from conspectus.readers.encodings import decode
 from conspectus.rows import EncodingWarning
 
 _CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
-_SKIPPED = (
-    "script, style, noscript, template, svg, math annotation, iframe, object, canvas, head, button, select, "
-    "input, textarea, dialog, datalist, [hidden], [aria-hidden=true]"
-)
-_NAVIGATION = (
-    "nav, footer, menu, form label, form legend, [role=navigation], [role=banner], [role=contentinfo], [role=search], "
-    "[role^=menu], [role=dialog]"
-)
-_ASIDE = (
-    "aside, .sidebar, #sidebar, [role=complementary], .menu, #menu, .related, #related, .share, #share, .sharing, "
-    ".social, #social, .banner, #banner, .ad, .ads, #ads"
-)
+_SKIPPED = """script, style, noscript, template, svg, math annotation, iframe, object, canvas, head, button, select,
+    input, textarea, dialog, datalist"""
+_HIDDEN = "[hidden], [aria-hidden=true]"
+_NAVIGATION = """nav, footer, menu, form label, form legend, [role=navigation], [role=banner], [role=contentinfo],
+    [role=search], [role^=menu], [role=dialog], header:not(:has(h1))"""
+_LISTS = ":is(ul, ol, table, dl):not(tr:has(> th) *)"
+"""Lists and tables, but for those that are the values of a row with a header cell."""
+_ASIDE = """aside, .sidebar, #sidebar, [role=complementary], .menu, #menu, .related, #related, .share, #share, .sharing,
+    .social, #social, .banner, #banner, .ad, .ads, #ads"""
 _NAVIGATION_CLASS = re.compile(
-    r"(?:top|bottom|sub|site|main|page)?-?nav-?(?:bar|box|igation|header|footer|links|menu)?|"
-    r"breadcrumbs?|footer|toc|cookies?|cookie-.*|advert\w*|comments?-form|"
-    r"newsletter|noprint|catlinks|printfooter|after-portlet|mw-editsection|mw-jump-link",
-    re.IGNORECASE,
+    r"""(?xi) (?:top|bottom|sub|site|main|page)?-?nav-?(?:bar|box|igation|header|footer|links|menu)?|breadcrumbs?|toc|
+    footer|cookies?|cookie-.*|advert\w*|comments?-form|newsletter|noprint|catlinks|printfooter|after-portlet|
+    mw-editsection|mw-jump-link"""
 )
+_MESSAGE = re.compile(
+    "(?i)modal|dialog|popup|cookie|consent|overlay|toast|tooltip|lightbox|alert|loading|status"
+)
+"""What the attributes of a hidden block say that is a message to the reader of the page, not a part of the page."""
 _BLOCKS = frozenset(
-    "address article blockquote body caption center dd details div dl dt fieldset figcaption figure footer "
-    "form header hr main nav ol p pre section summary table tbody tfoot thead ul".split()
+    """address article blockquote body caption center dd details div dl dt fieldset figcaption figure footer form header
+    hr main nav ol p pre section summary table tbody tfoot thead ul""".split()
 )
 _LINES = frozenset(("li", "tr", "option"))
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
@@ -45,13 +45,11 @@ _MOST_NESTED = 20
 """Maximum total length of a page's lists (nested ones counted again) relative to the page; hostile pages have more."""
 _MOST_MAIN = 20
 """Maximum number of elements marked as main text that are compared: hostile pages have thousands."""
-_PROSE_CHARS = 40
+_PROSE_CHARS = 25
 """Characters by which text outside links must exceed that inside in an aside of prose: boxes of Debian's handbook have
-49 and more."""
-_FORM_CHARS = 200
-"""The same for a form that is less than half of the page, as notes on privacy have up to two sentences."""
+49 and more, short answers in hidden panels 29."""
 _SPACE = re.compile(r"[ \t\r\n\f\x00-\x08\x0e-\x1f]+")
-_ENDED = re.compile(r"[.!?:;。！？；：…۔।]\W*$")
+_ENDS = tuple(".!?:;…。！？；：۔।")
 """The end of a sentence, and of a cell whose lines are prose."""
 _NOTE = re.compile(r"\s*\[[^\]\n]{1,20}\]\s*")
 _DATES = (
@@ -94,7 +92,7 @@ def html_to_text(text: str, options: Options) -> str:
     """Return all the text of a piece of HTML, as in mails and feeds."""
     prose = Prose("", options)
     page = parse_html(text)
-    _drop(page.css(_SKIPPED))
+    _drop(page.css(f"{_SKIPPED}, {_HIDDEN}"))
     if page.body is not None:
         _add(page.body, prose)
     return "" if prose.empty else prose.document().text
@@ -102,10 +100,14 @@ def html_to_text(text: str, options: Options) -> str:
 
 def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     """Add the main text of a page, or all of its text if there would be none."""
-    _drop(page.css(_SKIPPED))
     body = page.body
     if body is None:
         return
+    for heading in _elements(body, "h1, h2, h3, h4, h5, h6, dt"):  # a button that shows an answer
+        if (button := heading.css_first("button")) and button.text(strip=True) == heading.text(strip=True):
+            button.unwrap()
+    _drop(page.css(_SKIPPED))
+    _drop(node for node in _elements(body, _HIDDEN) if not _is_answer(node))
     whole = body.html or ""
     total = len(body.text(strip=True))
     articles = body.css("article")
@@ -113,11 +115,11 @@ def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     # an element marked as main text, unless it contains at most a fifth of the text
     root = next((node for node in candidates if len(node.text(strip=True)) * 5 > total), body)
     _drop(root.css(_NAVIGATION))
-    _drop(node for node in _elements(root, "form") if _own_text(node) < min(_FORM_CHARS, total / 2))
+    # a form with more than a fifth is no set of controls with a note on privacy, but holds the page
+    _drop(node for node in _elements(root, "form") if _own_text(node) * 5 < total)
     _drop(node for node in _elements(root, _ASIDE) if _own_text(node) < _PROSE_CHARS)
     _drop(node for node in root.css("[class], [id]") if _is_navigation(node, root))
-    _drop(node for node in root.css("header") if not node.css("h1"))
-    _drop(node for node in _elements(root, "ul, ol, table, dl") if _is_links(node))
+    _drop(node for node in _elements(root, _LISTS) if _is_links(node))
     _add(root, prose)
     if prose.empty and (again := parse_html(whole).body) is not None:
         _add(again, prose)
@@ -135,9 +137,15 @@ def _metas(page: LexborHTMLParser) -> dict[str, str]:
 def _is_navigation(node: LexborNode, root: LexborNode) -> bool:
     own = node.attributes
     names = [*(own.get("class") or "").split(), own.get("id") or ""]
-    if not any(map(_NAVIGATION_CLASS.fullmatch, names)):
+    return any(map(_NAVIGATION_CLASS.fullmatch, names)) and len(node.text()) * 2 < len(root.text())
+
+
+def _is_answer(node: LexborNode) -> bool:
+    """Return whether a hidden element is a block of prose: the panel of an accordion or a tab, and no message."""
+    text = node.text().strip()
+    if node.tag not in _BLOCKS or _MESSAGE.search(str(node.attributes)) or "cookie" in text.lower():
         return False
-    return len(node.text()) * 2 < len(root.text())
+    return text.endswith(_ENDS) and _own_text(node) >= _PROSE_CHARS
 
 
 def _own_text(node: LexborNode) -> int:
@@ -159,20 +167,7 @@ def _elements(root: LexborNode, selector: str) -> Iterator[LexborNode]:
 def _is_links(node: LexborNode) -> bool:
     """Return whether a list or table is navigation: at least four links with over 75 % of the text."""
     links = node.css("a")
-    if len(links) < 4 or _is_value(node):
-        return False
-    linked = sum(len(a.text(strip=True)) for a in links)
-    return linked > 0.75 * len(node.text(strip=True))
-
-
-def _is_value(node: LexborNode) -> bool:
-    """Return whether a list is in a table row with a header cell, and so contains the values for that header."""
-    above = node.parent
-    while above is not None and above.tag not in ("table", "body"):
-        if above.tag == "tr" and above.css_first("th") is not None:
-            return True
-        above = above.parent
-    return False
+    return len(links) > 3 and sum(len(a.text(strip=True)) for a in links) > 0.75 * len(node.text(strip=True))
 
 
 def _drop(nodes: Any) -> None:
@@ -242,7 +237,7 @@ def _row(cells: list[tuple[str, bool]]) -> tuple[str, bool]:
         lines = [[shown for text in cell.split("\n") if (shown := text.strip())] for cell, _ in cells]
         if not any(len(shown) > _MAX_LINE_CHARS or _HEADING in shown for cell in lines for shown in cell):
             gap = "\n" if len(cells) == 1 else " | "
-            one = [(" " if cell and _ENDED.search(cell[-1]) else gap).join(cell) for cell in lines]
+            one = [(" " if cell and cell[-1].endswith(_ENDS) else gap).join(cell) for cell in lines]
             return f"\n{' | '.join(one)}" if any(lines) else "", False
     return "\n\n" + "\n\n".join(cell for cell, _ in cells) + "\n\n", True
 
