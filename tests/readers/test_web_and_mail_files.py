@@ -144,6 +144,20 @@ def test_no_comma_is_put_between_the_lines_of_a_cell(cells: str, text: str):
     assert document("a.html", f"<table><tr>{cells}</tr></table>").text == text
 
 
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("Orrin has 2<sup>64</sup> rows.", "Orrin has 2^64 rows."),
+        ("It is 10 m<sup>−2</sup>.", "It is 10 m^−2."),
+        ("On the 1<sup>st</sup> of May.", "On the 1st of May."),
+        ("The tracker<sup><a href=#f13>13</a></sup> of Orrin.", "The tracker of Orrin."),
+        ("The tracker<a href=#f13><sup>13</sup></a> of Orrin[<sup>2</sup>].", "The tracker of Orrin[2]."),
+    ],
+)
+def test_powers_are_told_from_the_numbers_of_footnotes(page: str, text: str):
+    assert document("a.html", f"<p>{page}</p>").text == text
+
+
 def test_lists_of_links_in_a_row_with_a_heading_are_its_values():
     names = "".join(f"<li><a href='{i}'>Name {i}</a></li>" for i in range(4))
     rows = f"<tr><th>Founders</th><td><ul>{names}</ul></td></tr><tr><th>Age</th><td>3</td></tr>"

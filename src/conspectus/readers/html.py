@@ -35,7 +35,7 @@ _BLOCKS = frozenset(
     """address article blockquote body caption center dd details div dl dt fieldset figcaption figure footer form header
     hr main nav ol p pre section summary table tbody tfoot thead ul""".split()
 )
-_LINES = frozenset(("li", "tr", "option"))
+_LINES = frozenset(("li", "tr", "option", "br"))
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _HEADING = "\x01"
 """Marks a heading until the text is split into blocks; text itself contains no control characters."""
@@ -51,11 +51,10 @@ _PROSE_CHARS = 25
 _SPACE = re.compile(r"[ \t\r\n\f\x00-\x08\x0e-\x1f]+")
 _ENDS = tuple(".!?:;…。！？；：۔।")
 """The end of a sentence, and of a cell whose lines are prose."""
-_NOTE = re.compile(r"\s*\[[^\]\n]{1,20}\]\s*")
-_DATES = (
-    "article:published_time", "date", "dc.date", "dcterms.created", "dcterms.date", "pubdate",
-    "datepublished", "citation_publication_date",
-)  # fmt: skip
+_NOTE = re.compile(r"\[[^\]\n]{1,20}\]")
+_POWER = re.compile(r"[+\-−–]?\d+")
+_DATES = """article:published_time date dc.date dcterms.created dcterms.date pubdate datepublished
+    citation_publication_date""".split()
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
@@ -197,10 +196,10 @@ def _text(root: LexborNode) -> list[str]:
     for node, entered in _walk(root):
         tag = node.tag or ""
         if tag == "-text":
-            text = (node.text_content or "") if entered else ""
+            text = node.text_content or ""
             texts[-1].append(text.replace(_HEADING, "") if pre else _SPACE.sub(" ", text))
-        elif tag == "br":
-            texts[-1].append("\n" if entered else "")
+        elif tag == "sup" and entered and "".join(texts[-1][-1:])[-1:].isalnum():
+            texts[-1].append("^" if _POWER.fullmatch(node.text(strip=True)) else "")
         elif tag == "tr":
             if entered:
                 rows.append([])
@@ -242,15 +241,21 @@ def _row(cells: list[tuple[str, bool]]) -> tuple[str, bool]:
     return "\n\n" + "\n\n".join(cell for cell, _ in cells) + "\n\n", True
 
 
+def _is_note(node: LexborNode) -> bool:
+    """Return whether a superscript refers to a footnote: it is in brackets, or all of it is a link."""
+    text = node.text(strip=True)
+    link = node.parent if node.parent and node.parent.tag == "a" else node.css_first("a")
+    return bool(_NOTE.fullmatch(text)) or (link is not None and link.text(strip=True) == text)
+
+
 def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
     """Yield every node twice, with True when entering it and False when leaving; pages may be too deep to recurse."""
     waiting: list[tuple[LexborNode, bool]] = [(root, True)]
     while waiting:
         node, entered = waiting.pop()
-        if entered and node.tag == "sup" and _NOTE.fullmatch(node.text()):
-            continue  # the number of a footnote
+        if entered and node.tag == "sup" and _is_note(node):
+            continue
         yield node, entered
-        if entered:
-            waiting.append((node, False))
+        if entered and node.tag != "-text":
             children = list(node.iter(include_text=True))
-            waiting += [(child, True) for child in reversed(children)]
+            waiting += [(node, False), *((child, True) for child in reversed(children))]
