@@ -103,6 +103,28 @@ def test_questions_on_buttons_and_hidden_answers_are_read_and_messages_and_label
     )
 
 
+@pytest.mark.parametrize(
+    "links",
+    [
+        "<p>Next: <a rel=next>Wasps</a>, Up: <a rel=up>Insects</a> [<a>Contents</a>]</p>",
+        "<ul><li><a accesskey=p>Ants</a><li><a accesskey=n>Wasps</a></ul>",
+        "<table><tr><td><a accesskey=p>Ants</a><td><a accesskey=n>Wasps</a></table>",
+    ],
+)
+def test_links_to_the_pages_before_and_after_are_not_read_and_prose_with_one_is(links: str):
+    prose = "<p>Bees dance all day long, as is told in the <a rel=next>next chapter</a>.</p>"
+
+    assert document("a.html", f"{links}{prose}").text == (
+        "Bees dance all day long, as is told in the next chapter."
+    )
+
+
+def test_headings_are_without_the_links_to_themselves():
+    page = "<h1>On bees<a class=headerlink>link</a></h1><h2>Sleep<a>¶</a></h2><h3>Dance <a>#</a></h3><p>They <a>do</a>."
+
+    assert document("a.html", page).text == "On bees\n\nSleep\n\nDance\n\nThey do."
+
+
 def test_words_are_whole_where_a_page_has_soft_hyphens():
     page = document("a.html", "<p>The bee&shy;keep&shy;ers dance.</p>")
 

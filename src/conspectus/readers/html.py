@@ -14,14 +14,15 @@ from conspectus.rows import EncodingWarning
 
 _CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
 _SKIPPED = """script, style, noscript, template, svg, math annotation, iframe, object, canvas, head, button, select,
-    input, textarea, dialog, datalist"""
+    input, textarea, dialog, datalist, a.headerlink"""
 _HIDDEN = "[hidden], [aria-hidden=true]"
 _NAVIGATION = """nav, footer, menu, form label, form legend, [role=navigation], [role=banner], [role=contentinfo],
     [role=search], [role^=menu], [role=dialog], header:not(:has(h1))"""
 _LISTS = ":is(ul, ol, table, dl):not(tr:has(> th) *)"
 """Lists and tables, but for those that are the values of a row with a header cell."""
-_ASIDE = """aside, .sidebar, #sidebar, [role=complementary], .menu, #menu, .related, #related, .share, #share, .sharing,
-    .social, #social, .banner, #banner, .ad, .ads, #ads"""
+_ASIDE = """aside, form, .sidebar, #sidebar, [role=complementary], .menu, #menu, .related, #related, .share, #share,
+    .sharing, .social, #social, .banner, #banner, .ad, .ads, #ads, tr:has(> td > a:is([accesskey=n], [accesskey=p])),
+    ul:has(> li > a:is([accesskey=n], [accesskey=p])), :is(p, div):has(> a:is([rel~=next], [rel~=prev], [rel=up]))"""
 _NAVIGATION_CLASS = re.compile(
     r"""(?xi) (?:top|bottom|sub|site|main|page)?-?nav-?(?:bar|box|igation|header|footer|links|menu)?|breadcrumbs?|toc|
     footer|cookies?|cookie-.*|advert\w*|comments?-form|newsletter|noprint|catlinks|printfooter|after-portlet|
@@ -106,6 +107,9 @@ def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
         if (button := heading.css_first("button")) and button.text(strip=True) == heading.text(strip=True):
             button.unwrap()
     _drop(page.css(_SKIPPED))
+    _drop(
+        link for link in page.css("a") if link.text(strip=True) in ("¶", "#", "§")
+    )  # of headings to themselves
     _drop(node for node in _elements(body, _HIDDEN) if not _is_answer(node))
     whole = body.html or ""
     total = len(body.text(strip=True))
@@ -114,9 +118,11 @@ def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     # an element marked as main text, unless it contains at most a fifth of the text
     root = next((node for node in candidates if len(node.text(strip=True)) * 5 > total), body)
     _drop(root.css(_NAVIGATION))
-    # a form with more than a fifth is no set of controls with a note on privacy, but holds the page
-    _drop(node for node in _elements(root, "form") if _own_text(node) * 5 < total)
-    _drop(node for node in _elements(root, _ASIDE) if _own_text(node) < _PROSE_CHARS)
+    # a form with a fifth of the text is no set of controls with a note on privacy, but holds the page
+    least = {"form": total / 5}
+    _drop(
+        node for node in _elements(root, _ASIDE) if _own_text(node) < least.get(node.tag or "", _PROSE_CHARS)
+    )
     _drop(node for node in root.css("[class], [id]") if _is_navigation(node, root))
     _drop(node for node in _elements(root, _LISTS) if _is_links(node))
     _add(root, prose)
@@ -142,9 +148,8 @@ def _is_navigation(node: LexborNode, root: LexborNode) -> bool:
 def _is_answer(node: LexborNode) -> bool:
     """Return whether a hidden element is a block of prose: the panel of an accordion or a tab, and no message."""
     text = node.text().strip()
-    if node.tag not in _BLOCKS or _MESSAGE.search(str(node.attributes)) or "cookie" in text.lower():
-        return False
-    return text.endswith(_ENDS) and _own_text(node) >= _PROSE_CHARS
+    message = _MESSAGE.search(str(node.attributes)) or "cookie" in text.lower()
+    return node.tag in _BLOCKS and not message and text.endswith(_ENDS) and _own_text(node) >= _PROSE_CHARS
 
 
 def _own_text(node: LexborNode) -> int:
@@ -165,8 +170,7 @@ def _elements(root: LexborNode, selector: str) -> Iterator[LexborNode]:
 
 def _is_links(node: LexborNode) -> bool:
     """Return whether a list or table is navigation: at least four links with over 75 % of the text."""
-    links = node.css("a")
-    return len(links) > 3 and sum(len(a.text(strip=True)) for a in links) > 0.75 * len(node.text(strip=True))
+    return len(node.css("a")) > 3 and _own_text(node) * 2 < -len(node.text(strip=True))
 
 
 def _drop(nodes: Any) -> None:
@@ -181,10 +185,8 @@ def _drop(nodes: Any) -> None:
 def _add(root: LexborNode, prose: Prose) -> None:
     for block in re.split(r"\n[ \t]*\n\s*", "".join(_text(root))):
         lines = "\n".join(filter(None, (text.strip() for text in block.split("\n"))))
-        if lines.startswith(_HEADING):
-            prose.add_heading(lines[1:])
-        else:
-            prose.add(lines.replace(_HEADING, ""))
+        add = prose.add_heading if lines.startswith(_HEADING) else prose.add
+        add(lines.replace(_HEADING, ""))
 
 
 def _text(root: LexborNode) -> list[str]:
@@ -230,7 +232,7 @@ def _row(cells: list[tuple[str, bool]]) -> tuple[str, bool]:
     """Return a row as a line, or its cells as blocks if the row is page layout, and whether it is.
 
     A row that contains a layout row is layout too; its lines are not examined again, as tables may be nested deeply.
-    No comma joins the lines of a cell: sentences follow each other, and values are apart as those of cells are.
+    Lines of prose in a cell follow each other; values stand apart as cells do, since a space would unite names.
     """
     if not any(lays_out for _, lays_out in cells):
         lines = [[shown for text in cell.split("\n") if (shown := text.strip())] for cell, _ in cells]
@@ -245,7 +247,8 @@ def _is_note(node: LexborNode) -> bool:
     """Return whether a superscript refers to a footnote: it is in brackets, or all of it is a link."""
     text = node.text(strip=True)
     link = node.parent if node.parent and node.parent.tag == "a" else node.css_first("a")
-    return bool(_NOTE.fullmatch(text)) or (link is not None and link.text(strip=True) == text)
+    linked = link is not None and len(text) < 20 and link.text(strip=True) == text
+    return linked or _NOTE.fullmatch(text) is not None
 
 
 def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
