@@ -107,9 +107,7 @@ def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
         if (button := heading.css_first("button")) and button.text(strip=True) == heading.text(strip=True):
             button.unwrap()
     _drop(page.css(_SKIPPED))
-    _drop(
-        link for link in page.css("a") if link.text(strip=True) in ("¶", "#", "§")
-    )  # of headings to themselves
+    _drop(link for link in page.css("a") if link.text(strip=True) in ("¶", "#", "§"))  # permalinks
     _drop(node for node in _elements(body, _HIDDEN) if not _is_answer(node))
     whole = body.html or ""
     total = len(body.text(strip=True))
@@ -118,11 +116,8 @@ def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     # an element marked as main text, unless it contains at most a fifth of the text
     root = next((node for node in candidates if len(node.text(strip=True)) * 5 > total), body)
     _drop(root.css(_NAVIGATION))
-    # a form with a fifth of the text is no set of controls with a note on privacy, but holds the page
-    least = {"form": total / 5}
-    _drop(
-        node for node in _elements(root, _ASIDE) if _own_text(node) < least.get(node.tag or "", _PROSE_CHARS)
-    )
+    least = {"form": total / 5}  # a form with less holds controls and a note on privacy, not the page
+    _drop(box for box in _elements(root, _ASIDE) if _own_text(box) < least.get(box.tag or "", _PROSE_CHARS))
     _drop(node for node in root.css("[class], [id]") if _is_navigation(node, root))
     _drop(node for node in _elements(root, _LISTS) if _is_links(node))
     _add(root, prose)
