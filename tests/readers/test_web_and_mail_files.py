@@ -68,6 +68,63 @@ def test_what_stands_aside_is_read_where_it_is_prose_and_not_where_it_is_links(b
     assert "was said" not in document("a.html", page.format(f"Archive <ul>{links}</ul>")).text
 
 
+@pytest.mark.parametrize("name", ["menu", "related", "share", "ads", "banner"])
+def test_a_box_with_the_name_of_navigation_is_read_unless_it_is_links(name: str):
+    prose = "<p>The pie of Quenda's kitchen contains spinach and costs 12 crowns.</p>"
+    links = "".join(f"<li><a href='{i}'>All pies of the year {i}</a></li>" for i in range(3))
+    page = f"<p>{'Bees dance all day long. ' * 20}</p><section id={name}>{{}}</section>"
+
+    assert "contains spinach" in document("a.html", page.format(prose)).text
+    assert "All pies" not in document("a.html", page.format(f"<ul>{links}</ul>")).text
+
+
+def test_a_form_is_read_where_it_is_the_page_and_not_where_it_is_controls():
+    form = "<form><label>Your street</label><input><h1>Waste</h1><p>Bulky waste is collected on Fridays.</p></form>"
+    page = document("a.html", f"<a href='#waste'>Skip</a>{form}")
+    search = "<form>Search the pages of Quenda: <label>Find</label><input></form>"
+
+    assert page.text == "Skip\n\nWaste\n\nBulky waste is collected on Fridays."
+    assert (
+        document("a.html", f"<p>{'Bees dance. ' * 20}</p>{search}").text
+        == "Bees dance. " * 19 + "Bees dance."
+    )
+
+
+def test_questions_on_buttons_and_hidden_answers_are_read_and_messages_and_labels_are_not():
+    faq = """<h2><button>Does Quenda take cards?</button></h2>
+    <div aria-hidden=true><p>Quenda takes notes and coins.</div>
+    <h2>Garden <button>Copy link</button></h2><div class=tab hidden>The garden is behind the old mill.</div>
+    <div id=terms-modal hidden>You have to accept the terms of this page.</div><div hidden>Loading, please wait</div>
+    <div hidden>We and our partners store cookies on your device.</div>
+    <a aria-hidden=true>Go to the garden's part.</a>"""
+
+    assert document("a.html", faq).text == (
+        "Does Quenda take cards?\n\nQuenda takes notes and coins.\n\nGarden\n\nThe garden is behind the old mill."
+    )
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        "<p>Next: <a rel=next>Wasps</a>, Up: <a rel=up>Insects</a> [<a>Contents</a>]</p>",
+        "<ul><li><a accesskey=p>Ants</a><li><a accesskey=n>Wasps</a></ul>",
+        "<table><tr><td><a accesskey=p>Ants</a><td><a accesskey=n>Wasps</a></table>",
+    ],
+)
+def test_links_to_the_pages_before_and_after_are_not_read_and_prose_with_one_is(links: str):
+    prose = "<p>Bees dance all day long, as is told in the <a rel=next>next chapter</a>.</p>"
+
+    assert document("a.html", f"{links}{prose}").text == (
+        "Bees dance all day long, as is told in the next chapter."
+    )
+
+
+def test_headings_are_without_the_links_to_themselves():
+    page = "<h1>On bees<a class=headerlink>link</a></h1><h2>Sleep<a>¶</a></h2><h3>Dance <a>#</a></h3><p>They <a>do</a>."
+
+    assert document("a.html", page).text == "On bees\n\nSleep\n\nDance\n\nThey do."
+
+
 def test_words_are_whole_where_a_page_has_soft_hyphens():
     page = document("a.html", "<p>The bee&shy;keep&shy;ers dance.</p>")
 
@@ -94,12 +151,41 @@ def test_a_table_that_lays_out_a_page_is_read_as_blocks():
     assert document("a.html", page).text.endswith("\n\nSecond.\n\nx")
 
 
+@pytest.mark.parametrize(
+    ("cells", "text"),
+    [
+        ("<td><pre>Quenda sells\nred pumps.</pre></td>", "Quenda sells\nred pumps."),
+        ("<td>Quenda sells<br>red pumps</td>", "Quenda sells\nred pumps"),
+        ("<td><p>Quenda sells pumps.</p><p>Orrin buys</p></td>", "Quenda sells pumps.\n\nOrrin buys"),
+        ("<td>1</td><td><pre>Quenda sells\nred pumps.</pre></td>", "1\n\nQuenda sells\nred pumps."),
+        ("<td>1</td><td>Quenda sells<br>red pumps.</td>", "1 | Quenda sells red pumps."),
+        ("<td>Staff</td><td>Ada Quenda<br>Bo Orrin</td>", "Staff | Ada Quenda | Bo Orrin"),
+    ],
+)
+def test_no_comma_is_put_between_the_lines_of_a_cell(cells: str, text: str):
+    assert document("a.html", f"<table><tr>{cells}</tr></table>").text == text
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("Orrin has 2<sup>64</sup> rows.", "Orrin has 2^64 rows."),
+        ("It is 10 m<sup>−2</sup>.", "It is 10 m^−2."),
+        ("On the 1<sup>st</sup> of May.", "On the 1st of May."),
+        ("The tracker<sup><a href=#f13>13</a></sup> of Orrin.", "The tracker of Orrin."),
+        ("The tracker<a href=#f13><sup>13</sup></a> of Orrin[<sup>2</sup>].", "The tracker of Orrin[2]."),
+    ],
+)
+def test_powers_are_told_from_the_numbers_of_footnotes(page: str, text: str):
+    assert document("a.html", f"<p>{page}</p>").text == text
+
+
 def test_lists_of_links_in_a_row_with_a_heading_are_its_values():
     names = "".join(f"<li><a href='{i}'>Name {i}</a></li>" for i in range(4))
     rows = f"<tr><th>Founders</th><td><ul>{names}</ul></td></tr><tr><th>Age</th><td>3</td></tr>"
     page = f"<p>Bees.</p><table>{rows}</table>"
 
-    assert "Founders | Name 0, Name 1, Name 2, Name 3\nAge | 3" in document("a.html", page).text
+    assert "Founders | Name 0 | Name 1 | Name 2 | Name 3\nAge | 3" in document("a.html", page).text
 
 
 def test_a_page_in_an_old_encoding_is_read_as_it_states():

@@ -117,6 +117,14 @@ def test_items_in_one_line_are_sentences_but_those_that_a_colon_opens_stay_with_
     assert cut(listed) == ["It is spread by: - Wet boots. - Old tar.", "Both are common."]
 
 
+def test_cells_of_a_row_that_are_sentences_are_cut_and_values_are_not():
+    told = "It was bought in 2019. | The blue pump stands in hall 4. | No. | It is new."
+    values = "Quenda Tar Works. | 1976 | Orrin Ltd. | Is it open? | Yes"
+
+    assert cut(told) == ["It was bought in 2019.", "The blue pump stands in hall 4.", "No. | It is new."]
+    assert cut(values) == [values]
+
+
 def test_chinese_end_marks_need_no_space_after_them():
     assert cut("潮水很急。他们等着！为什么？“没有船。”他说；天黑了") == [
         "潮水很急。", "他们等着！", "为什么？", "“没有船。”", "他说；", "天黑了",

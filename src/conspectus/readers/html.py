@@ -13,27 +13,30 @@ from conspectus.readers.encodings import decode
 from conspectus.rows import EncodingWarning
 
 _CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)""", re.IGNORECASE)
-_SKIPPED = (
-    "script, style, noscript, template, svg, math annotation, iframe, object, canvas, head, button, select, "
-    "input, textarea, dialog, datalist, [hidden], [aria-hidden=true]"
-)
-_NAVIGATION = (
-    "nav, footer, menu, form, [role=navigation], [role=banner], [role=contentinfo], [role=search], "
-    "[role^=menu], [role=dialog]"
-)
-_ASIDE = "aside, .sidebar, #sidebar, [role=complementary]"
+_SKIPPED = """script, style, noscript, template, svg, math annotation, iframe, object, canvas, head, button, select,
+    input, textarea, dialog, datalist, a.headerlink"""
+_HIDDEN = "[hidden], [aria-hidden=true]"
+_NAVIGATION = """nav, footer, menu, form label, form legend, [role=navigation], [role=banner], [role=contentinfo],
+    [role=search], [role^=menu], [role=dialog], header:not(:has(h1))"""
+_LISTS = ":is(ul, ol, table, dl):not(tr:has(> th) *)"
+"""Lists and tables, but for those that are the values of a row with a header cell."""
+_ASIDE = """aside, form, .sidebar, #sidebar, [role=complementary], .menu, #menu, .related, #related, .share, #share,
+    .sharing, .social, #social, .banner, #banner, .ad, .ads, #ads, tr:has(> td > a:is([accesskey=n], [accesskey=p])),
+    ul:has(> li > a:is([accesskey=n], [accesskey=p])), :is(p, div):has(> a:is([rel~=next], [rel~=prev], [rel=up]))"""
 _NAVIGATION_CLASS = re.compile(
-    r"(?:top|bottom|sub|site|main|page)?-?nav-?(?:bar|box|igation|header|footer|links|menu)?|menu|"
-    r"breadcrumbs?|footer|toc|cookies?|cookie-.*|banner|advert\w*|ads?|"
-    r"social|share|sharing|related|comments?-form|newsletter|noprint|catlinks|printfooter|after-portlet|mw-editsection|"
-    r"mw-jump-link",
-    re.IGNORECASE,
+    r"""(?xi) (?:top|bottom|sub|site|main|page)?-?nav-?(?:bar|box|igation|header|footer|links|menu)?|breadcrumbs?|toc|
+    footer|cookies?|cookie-.*|advert\w*|comments?-form|newsletter|noprint|catlinks|printfooter|after-portlet|
+    mw-editsection|mw-jump-link"""
 )
+_MESSAGE = re.compile(
+    "(?i)modal|dialog|popup|cookie|consent|overlay|toast|tooltip|lightbox|alert|loading|status"
+)
+"""What the attributes of a hidden block say that is a message to the reader of the page, not a part of the page."""
 _BLOCKS = frozenset(
-    "address article blockquote body caption center dd details div dl dt fieldset figcaption figure footer "
-    "form header hr main nav ol p pre section summary table tbody tfoot thead ul".split()
+    """address article blockquote body caption center dd details div dl dt fieldset figcaption figure footer form header
+    hr main nav ol p pre section summary table tbody tfoot thead ul""".split()
 )
-_LINES = frozenset(("li", "tr", "option"))
+_LINES = frozenset(("li", "tr", "option", "br"))
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _HEADING = "\x01"
 """Marks a heading until the text is split into blocks; text itself contains no control characters."""
@@ -43,15 +46,16 @@ _MOST_NESTED = 20
 """Maximum total length of a page's lists (nested ones counted again) relative to the page; hostile pages have more."""
 _MOST_MAIN = 20
 """Maximum number of elements marked as main text that are compared: hostile pages have thousands."""
-_PROSE_CHARS = 40
+_PROSE_CHARS = 25
 """Characters by which text outside links must exceed that inside in an aside of prose: boxes of Debian's handbook have
-49 and more."""
+49 and more, short answers in hidden panels 29."""
 _SPACE = re.compile(r"[ \t\r\n\f\x00-\x08\x0e-\x1f]+")
-_NOTE = re.compile(r"\s*\[[^\]\n]{1,20}\]\s*")
-_DATES = (
-    "article:published_time", "date", "dc.date", "dcterms.created", "dcterms.date", "pubdate",
-    "datepublished", "citation_publication_date",
-)  # fmt: skip
+_ENDS = tuple(".!?:;…。！？；：۔।")
+"""The end of a sentence, and of a cell whose lines are prose."""
+_NOTE = re.compile(r"\[[^\]\n]{1,20}\]")
+_POWER = re.compile(r"[+\-−–]?\d+")
+_DATES = """article:published_time date dc.date dcterms.created dcterms.date pubdate datepublished
+    citation_publication_date""".split()
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
@@ -88,7 +92,7 @@ def html_to_text(text: str, options: Options) -> str:
     """Return all the text of a piece of HTML, as in mails and feeds."""
     prose = Prose("", options)
     page = parse_html(text)
-    _drop(page.css(_SKIPPED))
+    _drop(page.css(f"{_SKIPPED}, {_HIDDEN}"))
     if page.body is not None:
         _add(page.body, prose)
     return "" if prose.empty else prose.document().text
@@ -96,10 +100,15 @@ def html_to_text(text: str, options: Options) -> str:
 
 def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     """Add the main text of a page, or all of its text if there would be none."""
-    _drop(page.css(_SKIPPED))
     body = page.body
     if body is None:
         return
+    for heading in _elements(body, "h1, h2, h3, h4, h5, h6, dt"):  # a button that shows an answer
+        if (button := heading.css_first("button")) and button.text(strip=True) == heading.text(strip=True):
+            button.unwrap()
+    _drop(page.css(_SKIPPED))
+    _drop(link for link in page.css("a") if link.text(strip=True) in ("¶", "#", "§"))  # permalinks
+    _drop(node for node in _elements(body, _HIDDEN) if not _is_answer(node))
     whole = body.html or ""
     total = len(body.text(strip=True))
     articles = body.css("article")
@@ -107,10 +116,10 @@ def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     # an element marked as main text, unless it contains at most a fifth of the text
     root = next((node for node in candidates if len(node.text(strip=True)) * 5 > total), body)
     _drop(root.css(_NAVIGATION))
-    _drop(node for node in _elements(root, _ASIDE) if _own_text(node) < _PROSE_CHARS)
+    least = {"form": total / 5}  # a form with less holds controls and a note on privacy, not the page
+    _drop(box for box in _elements(root, _ASIDE) if _own_text(box) < least.get(box.tag or "", _PROSE_CHARS))
     _drop(node for node in root.css("[class], [id]") if _is_navigation(node, root))
-    _drop(node for node in root.css("header") if not node.css("h1"))
-    _drop(node for node in _elements(root, "ul, ol, table, dl") if _is_links(node))
+    _drop(node for node in _elements(root, _LISTS) if _is_links(node))
     _add(root, prose)
     if prose.empty and (again := parse_html(whole).body) is not None:
         _add(again, prose)
@@ -128,9 +137,14 @@ def _metas(page: LexborHTMLParser) -> dict[str, str]:
 def _is_navigation(node: LexborNode, root: LexborNode) -> bool:
     own = node.attributes
     names = [*(own.get("class") or "").split(), own.get("id") or ""]
-    if not any(map(_NAVIGATION_CLASS.fullmatch, names)):
-        return False
-    return len(node.text()) * 2 < len(root.text())
+    return any(map(_NAVIGATION_CLASS.fullmatch, names)) and len(node.text()) * 2 < len(root.text())
+
+
+def _is_answer(node: LexborNode) -> bool:
+    """Return whether a hidden element is a block of prose: the panel of an accordion or a tab, and no message."""
+    text = node.text().strip()
+    message = _MESSAGE.search(str(node.attributes)) or "cookie" in text.lower()
+    return node.tag in _BLOCKS and not message and text.endswith(_ENDS) and _own_text(node) >= _PROSE_CHARS
 
 
 def _own_text(node: LexborNode) -> int:
@@ -151,21 +165,7 @@ def _elements(root: LexborNode, selector: str) -> Iterator[LexborNode]:
 
 def _is_links(node: LexborNode) -> bool:
     """Return whether a list or table is navigation: at least four links with over 75 % of the text."""
-    links = node.css("a")
-    if len(links) < 4 or _is_value(node):
-        return False
-    linked = sum(len(a.text(strip=True)) for a in links)
-    return linked > 0.75 * len(node.text(strip=True))
-
-
-def _is_value(node: LexborNode) -> bool:
-    """Return whether a list is in a table row with a header cell, and so contains the values for that header."""
-    above = node.parent
-    while above is not None and above.tag not in ("table", "body"):
-        if above.tag == "tr" and above.css_first("th") is not None:
-            return True
-        above = above.parent
-    return False
+    return len(node.css("a")) > 3 and _own_text(node) * 2 < -len(node.text(strip=True))
 
 
 def _drop(nodes: Any) -> None:
@@ -180,38 +180,36 @@ def _drop(nodes: Any) -> None:
 def _add(root: LexborNode, prose: Prose) -> None:
     for block in re.split(r"\n[ \t]*\n\s*", "".join(_text(root))):
         lines = "\n".join(filter(None, (text.strip() for text in block.split("\n"))))
-        if lines.startswith(_HEADING):
-            prose.add_heading(lines[1:])
-        else:
-            prose.add(lines.replace(_HEADING, ""))
+        add = prose.add_heading if lines.startswith(_HEADING) else prose.add
+        add(lines.replace(_HEADING, ""))
 
 
 def _text(root: LexborNode) -> list[str]:
     """Return pieces of text: blocks between empty lines, items and rows on lines of their own, code between fences."""
     texts: list[list[str]] = [[]]  # of the page, and of every open table cell
-    laid_out = [False]  # for each of these, whether it contains a row that is page layout
-    rows: list[list[tuple[str, bool]]] = []  # the cells of every open row
+    laid_out = [0]  # the number of paragraphs of each; preformatted text and page layout count twice
+    rows: list[list[tuple[str, bool]]] = []  # the cells of every open row, and whether each is page layout
     pre = 0
     for node, entered in _walk(root):
         tag = node.tag or ""
         if tag == "-text":
-            text = (node.text_content or "") if entered else ""
+            text = node.text_content or ""
             texts[-1].append(text.replace(_HEADING, "") if pre else _SPACE.sub(" ", text))
-        elif tag == "br":
-            texts[-1].append("\n" if entered else "")
+        elif tag == "sup" and entered and "".join(texts[-1][-1:])[-1:].isalnum():
+            texts[-1].append("^" if _POWER.fullmatch(node.text(strip=True)) else "")
         elif tag == "tr":
             if entered:
                 rows.append([])
             elif rows:
                 row, lays_out = _row(rows.pop())
                 texts[-1].append(row)
-                laid_out[-1] |= lays_out
+                laid_out[-1] += 2 * lays_out
         elif tag in ("td", "th") and rows:
             if entered:
                 texts.append([])
-                laid_out.append(False)
+                laid_out.append(0)
             else:
-                rows[-1].append(("".join(texts.pop()).strip(), laid_out.pop()))
+                rows[-1].append(("".join(texts.pop()).strip(), laid_out.pop() > 1))
         elif tag in _HEADINGS:
             texts[-1].append(f"\n\n{_HEADING}" if entered else "\n\n")
         elif tag in _BLOCKS:
@@ -219,6 +217,7 @@ def _text(root: LexborNode) -> list[str]:
             fence = "```" if inside and inside.tag in ("code", "span") else ""  # as highlighters write it
             texts[-1].append(f"\n\n{fence}\n" if entered else f"\n{fence}\n\n")
             pre += (tag == "pre") * (1 if entered else -1)
+            laid_out[-1] += {"pre": 2, "p": 1}.get(tag, 0) if entered else 0
         elif tag in _LINES and entered:
             texts[-1].append("\n")
     return texts[0]
@@ -228,13 +227,23 @@ def _row(cells: list[tuple[str, bool]]) -> tuple[str, bool]:
     """Return a row as a line, or its cells as blocks if the row is page layout, and whether it is.
 
     A row that contains a layout row is layout too; its lines are not examined again, as tables may be nested deeply.
+    Lines of prose in a cell follow each other; values stand apart as cells do, since a space would unite names.
     """
     if not any(lays_out for _, lays_out in cells):
         lines = [[shown for text in cell.split("\n") if (shown := text.strip())] for cell, _ in cells]
         if not any(len(shown) > _MAX_LINE_CHARS or _HEADING in shown for cell in lines for shown in cell):
-            shown = " | ".join(map(", ".join, lines)) if any(lines) else ""
-            return (f"\n{shown}" if shown else ""), False
+            gap = "\n" if len(cells) == 1 else " | "
+            one = [(" " if cell and cell[-1].endswith(_ENDS) else gap).join(cell) for cell in lines]
+            return f"\n{' | '.join(one)}" if any(lines) else "", False
     return "\n\n" + "\n\n".join(cell for cell, _ in cells) + "\n\n", True
+
+
+def _is_note(node: LexborNode) -> bool:
+    """Return whether a superscript refers to a footnote: it is in brackets, or all of it is a link."""
+    text = node.text(strip=True)
+    link = node.parent if node.parent and node.parent.tag == "a" else node.css_first("a")
+    linked = link is not None and len(text) < 20 and link.text(strip=True) == text
+    return linked or _NOTE.fullmatch(text) is not None
 
 
 def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
@@ -242,10 +251,9 @@ def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
     waiting: list[tuple[LexborNode, bool]] = [(root, True)]
     while waiting:
         node, entered = waiting.pop()
-        if entered and node.tag == "sup" and _NOTE.fullmatch(node.text()):
-            continue  # the number of a footnote
+        if entered and node.tag == "sup" and _is_note(node):
+            continue
         yield node, entered
-        if entered:
-            waiting.append((node, False))
+        if entered and node.tag != "-text":
             children = list(node.iter(include_text=True))
-            waiting += [(child, True) for child in reversed(children)]
+            waiting += [(node, False), *((child, True) for child in reversed(children))]

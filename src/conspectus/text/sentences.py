@@ -34,7 +34,7 @@ def _runs(marks: str) -> re.Pattern[str]:
     as well, so that each is examined only once: 60 kB of dots took 94 s when every dot was tried.
     """
     return re.compile(
-        rf"""([{marks}]++)["'”’“»)\]]*+(?:(?=\s+(?:[-*•]\s+)?(?:["'“‘„¿¡(\[]|«\s?)*[^\W_{SMALL}等])())?"""
+        rf"""([{marks}]++)["'”’“»)\]]*+(?:(?=\s+(?:[-*•|]\s+)?(?:["'“‘„¿¡(\[]|«\s?)*[^\W_{SMALL}等])())?"""
     )
 
 
@@ -42,9 +42,10 @@ _MARKS, _GREEK_MARKS = ".!?…؟۔।॥", ".!;?…؟۔।॥"
 _ABBREVIATION = question_pattern(ENGLISH, "abbreviation", re.NOFLAG)
 _BEFORE_NUMBER = re.compile(f"{_ABBREVIATION.pattern}|{text_pattern('sentences', 'before_number').pattern}")
 _ABBREVIATION_ELSEWHERE = text_pattern("sentences", "abbreviation_elsewhere")
-_ITEM = re.compile(r"\s+[-*•]\s+")
+_ITEM = re.compile(r"\s+[-*•|]\s+")
 _LISTS = re.compile(r":\s+[-*•]\s")
-"""The start of a list inside a line; its items form one sentence, while other items are sentences of their own."""
+"""The start of a list inside a line; its items form one sentence, while other items are sentences of their own.
+So are cells of a row that end as sentences, but not those of up to three words, which are values: "Tolan Inc. | 1976"."""
 _ORDINAL = re.compile(r"(?:^|\W)(?:\d{1,3}|[IVX]{1,4})$")
 _NEXT_WORD = re.compile(r"\W*(\w+)")
 ORDINALS = frozenset("de da no fi pl cs hu".split())
@@ -109,7 +110,8 @@ def sentences(
             continue
         item = _ITEM.match(text, stop, end)
         in_list = in_list or bool(item and _LISTS.search(text, begin, at))
-        if item and in_list:
+        bar = text.rfind("|", begin, at) if item and "|" in item[0] and text[at] in _MARKS else end
+        if item and (in_list or 0 < len(text[bar + 1 or begin : at].split()) < 4):
             continue
         if span := _trimmed(text, begin, stop):
             yield span
