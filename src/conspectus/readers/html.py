@@ -18,8 +18,8 @@ _SKIPPED = """script, style, noscript, template, svg, math annotation, iframe, o
 _HIDDEN = "[hidden], [aria-hidden=true]"
 _NAVIGATION = """nav, footer, menu, form label, form legend, [role=navigation], [role=banner], [role=contentinfo],
     [role=search], [role^=menu], [role=dialog], header:not(:has(h1))"""
-_LISTS = ":is(ul, ol, table, dl):not(tr:has(> th) *)"
-"""Lists and tables, but for those that are the values of a row with a header cell."""
+_LISTS = ":is(ul, ol, table, dl):not(tr:has(> th) > td > *, tr:has(> th) > td > * > *)"
+"""Lists and tables, but for those that are the values of a row with a header cell (or in a box there)."""
 _ASIDE = """aside, form, .sidebar, #sidebar, [role=complementary], .menu, #menu, .related, #related, .share, #share,
     .sharing, .social, #social, .banner, #banner, .ad, .ads, #ads, tr:has(> td > a:is([accesskey=n], [accesskey=p])),
     ul:has(> li > a:is([accesskey=n], [accesskey=p])), :is(p, div):has(> a:is([rel~=next], [rel~=prev], [rel=up]))"""
@@ -196,7 +196,7 @@ def _text(root: LexborNode) -> list[str]:
             text = node.text_content or ""
             texts[-1].append(text.replace(_HEADING, "") if pre else _SPACE.sub(" ", text))
         elif tag == "sup" and entered and "".join(texts[-1][-1:])[-1:].isalnum():
-            texts[-1].append("^" if _POWER.fullmatch(node.text(strip=True)) else "")
+            texts[-1].append("^" if _POWER.fullmatch(node.text().strip()) else "")
         elif tag == "tr":
             if entered:
                 rows.append([])
@@ -240,9 +240,9 @@ def _row(cells: list[tuple[str, bool]]) -> tuple[str, bool]:
 
 def _is_note(node: LexborNode) -> bool:
     """Return whether a superscript refers to a footnote: it is in brackets, or all of it is a link."""
-    text = node.text(strip=True)
+    text = node.text().strip()
     link = node.parent if node.parent and node.parent.tag == "a" else node.css_first("a")
-    linked = link is not None and len(text) < 20 and link.text(strip=True) == text
+    linked = link is not None and len(text) < 20 and link.text().strip() == text
     return linked or _NOTE.fullmatch(text) is not None
 
 
