@@ -21,8 +21,8 @@ _NAVIGATION = """nav, footer, menu, form label, form legend, [role=navigation], 
 _LISTS = ":is(ul, ol, table, dl):not(tr:has(> th) > td > *, tr:has(> th) > td > * > *)"
 """Lists and tables, but for those that are the values of a row with a header cell (or in a box there)."""
 _ASIDE = """aside, form, .sidebar, #sidebar, [role=complementary], .menu, #menu, .related, #related, .share, #share,
-    .sharing, .social, #social, .banner, #banner, .ad, .ads, #ads, tr:has(> td > a:is([accesskey=n], [accesskey=p])),
-    ul:has(> li > a:is([accesskey=n], [accesskey=p])), :is(p, div):has(> a:is([rel~=next], [rel~=prev], [rel=up]))"""
+    .sharing, .social, #social, .banner, #banner, .ad, .ads, #ads, :is(p, div):has(> a:is([rel~=next], [rel~=prev])),
+    p:has(> [rel=up]), :is(tr, ul):has(> * > a:is([accesskey=n], [accesskey=p]))"""
 _NAVIGATION_CLASS = re.compile(
     r"""(?xi) (?:top|bottom|sub|site|main|page)?-?nav-?(?:bar|box|igation|header|footer|links|menu)?|breadcrumbs?|toc|
     footer|cookies?|cookie-.*|advert\w*|comments?-form|newsletter|noprint|catlinks|printfooter|after-portlet|
