@@ -75,14 +75,15 @@ LIMITS: dict[str, float] = {
     # 660 for batches, 520 for stored results of shards and their use by updates, 254 for large corpora (40 of them for
     # arrays that are read in parts, 50 for texts in a file); 30 for comparing the burstiness of terms with that of
     # general words; 10 for reading lists without pyarrow.compute and for fewer garbage collections; 20 for speakers,
-    # weights and ids read in parts; 130 for inverted lists of vectors; 65 for several questions in one, and opinions
-    "lines of Python": 47_560,
+    # weights and ids read in parts; 130 for inverted lists of vectors; 65 for several questions in one, and opinions;
+    # 6 for chats, quoted mail, powers in HTML and exact spans of quotations
+    "lines of Python": 47_566,
     "settings": 61,
-    "files": 173,
+    "files": 171,
     "imports inside functions": 24,
     "files entered by a global question": 37,
     "files entered by a build": 64,
-    "characters per line of code, mean": 42.9,  # short lines (`try:`, `except ImportError:`) were removed
+    "characters per line of code, mean": 43.0,  # short lines (`try:`, `except ImportError:`) were removed
 }
 """Limits of the measures that are still above their budgets; for the others, the budget is the limit."""
 

@@ -223,8 +223,10 @@ def test_what_an_edit_elsewhere_makes_of_a_text_is_extracted_again_and_nothing_e
 
 def test_a_new_label_of_a_speaker_is_seen_in_shards_that_are_stored(tmp_path: Path):
     def speakers(last: str) -> list[str]:
-        said = "ADA BROOK: The mill was mine.\nVALE: It was not so, and all of Orran knows that.\n"
-        texts = [said * 4] * 20 + [last]
+        turn = (
+            "ADA BROOK: The mill was mine {0} times.\nVALE: It was not so, as Orran knows these {0} years.\n"
+        )
+        texts = ["".join(map(turn.format, range(4)))] * 20 + [last]
         texts = [f"{text}\n{i} of them came." for i, text in enumerate(texts)]
         documents = [Document(t, i, "", t, "", metadata={"language": "en"}) for i, t in enumerate(texts)]
         stored, _, _ = find_sentences(
@@ -237,7 +239,10 @@ def test_a_new_label_of_a_speaker_is_seen_in_shards_that_are_stored(tmp_path: Pa
         return list(stored.speakers)
 
     assert speakers("Nobody came.") == ["VALE"]
-    assert speakers("NELL DRAY: So it was.\n" * 3) == ["NELL DRAY", "VALE"]
+    assert speakers("NELL DRAY: So it was.\nNELL DRAY: Nobody knew.\nNELL DRAY: They do now.\n") == [
+        "NELL DRAY",
+        "VALE",
+    ]
     assert speakers("Nobody came at all.") == ["VALE"]
 
 

@@ -286,7 +286,7 @@ def test_a_report_whose_sources_gave_instructions_loses_the_warning_with_them(co
 def test_other_settings_make_everything_anew_and_say_so(corpus: Path):
     again = conspectus.build("corpus", "index", settings={"chunk.tokens": 300})
 
-    assert again.update.rebuild_reasons == ("chunk.tokens was 600 and is 300",)
+    assert again.update.rebuild_reasons == ("chunk.tokens was 600 and is now 300",)
     assert again.update.before is None
     assert again.snapshot == conspectus.build("corpus", "new", settings={"chunk.tokens": 300}).snapshot
 
@@ -294,7 +294,7 @@ def test_other_settings_make_everything_anew_and_say_so(corpus: Path):
 def test_cleaning_switched_off_makes_everything_anew(corpus: Path):
     again = conspectus.build("corpus", "index", settings={"read.cleaning": False})
 
-    assert again.update.rebuild_reasons == ("read.cleaning was True and is False",)
+    assert again.update.rebuild_reasons == ("read.cleaning was True and is now False",)
 
 
 def test_settings_that_change_no_table_make_nothing_anew(corpus: Path):
@@ -563,7 +563,7 @@ def test_an_index_without_a_language_model_is_made_anew_by_one_for_that_reason_a
     settings = {"model": "simulated", "llm.base_url": "http://127.0.0.1:9"}
 
     assert api.preview("corpus", "index", settings=settings).rebuild_reasons == (
-        "model was extractive and is simulated",
+        "model was extractive and is now simulated",
     )
 
 

@@ -371,7 +371,8 @@ def sources_of(reference: Reference, statement: str, index: Index) -> list[Sourc
     """Return the sources of a reference: the quoted characters if the statement quotes, else the spans of the row."""
     is_heading = reference.table == "Reports" and statement.startswith("#")  # a heading quotes nothing
     spans = list(dict.fromkeys(_spans(reference, statement, index, frozenset())))
-    if reference.table == "Sources":  # a quotation may go on after its chunk
+    # a quotation may go on after its chunk
+    if reference.table == "Sources" and "sentences.document" in index.arrays:
         text, (chunk,) = statement.removeprefix("- "), spans
         wider = chunk._replace(end=chunk.end + 2 * len(text))
         spans = [index.derive(Searcher).passages.span_quoted(text, wider) or chunk]

@@ -120,7 +120,12 @@ def test_a_judgement_holds_whichever_answer_came_first(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("pairs", "message"),
-    [(["A:D"], "of A, B, C"), (["A"], "no pair"), (["A:A"], "no pair"), (["A:B", "B:A"], "named twice")],
+    [
+        (["A:D"], "of A, B, C"),
+        (["A"], "not a pair"),
+        (["A:A"], "not a pair"),
+        (["A:B", "B:A"], "named twice"),
+    ],
 )
 def test_a_pair_that_makes_no_sense_is_refused(tmp_path: Path, pairs: list[str], message: str):
     with pytest.raises(UsageError, match=message):
