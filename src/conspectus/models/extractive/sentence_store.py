@@ -199,7 +199,7 @@ class SentenceStore:
         return near and not self.opens_document(sentence)
 
     def adjoins(self, sentence: int) -> bool:
-        """Return whether only white space or the mark of a list item separates a sentence from the one before it."""
+        """Return whether only white space or the mark of quoted mail separates a sentence from the one before it."""
         start, end = int(self.end[sentence - 1]), int(self.start[sentence])
         return self.follows(sentence) and bool(_GAP.fullmatch(excerpt(self._document(sentence), start, end)))
 
@@ -241,7 +241,7 @@ class SentenceStore:
 
 _LABEL = re.compile(rf"^[^\W\d_{SMALL}](?:[^\W\d_{SMALL}]|[.'’ /-]){{2,40}}: ")
 """A label that names who speaks in a line, also of several ("KEVIN SCOTT/ANDREW NG: ")."""
-_GAP = re.compile(rf"[{re.escape(CLOSING)}]*\s*(?:(?:[-*•–>]+|\d+[.)])\s+)?")
+_GAP = re.compile(rf"[{re.escape(CLOSING)}]*\s*(?:>+\s+)?")
 _COLUMNS = ("document", "start", "end", "speaker", "mention_starts", "mentions")
 
 
