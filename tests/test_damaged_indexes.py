@@ -44,7 +44,7 @@ METHODS = (
     "global", "local", "rollup", "drilldown", "drift", "bm25", "hybrid", "mixed", "walk", "hipporag2", "combined",
     "ircot", "tog", "raptor",
 )  # fmt: skip
-COUNTS = [30, pytest.param(1000, marks=pytest.mark.long)]
+COUNTS = [15, pytest.param(1000, marks=pytest.mark.long)]
 """Numbers of mutations: each takes 40 ms of CPU, and as much again to copy the index."""
 SECONDS, BYTES = 10, 500 << 20
 """Limits for a damaged index: seconds per question, and memory in addition to that of an undamaged index."""

@@ -299,11 +299,11 @@ MARA TOLAN: Well, I rebuilt it in a single summer. We had twelve masons. They ca
 """
 
 
-def quotations(index: Index) -> Iterator[tuple[str, str, list[str]]]:
-    """Each sentence as it is quoted, with those beside it: the speaker, the words, and the content of what is cited."""
+def quotations(index: Index, step: int) -> Iterator[tuple[str, str, list[str]]]:
+    """Every `step`-th sentence as it is quoted, with its neighbours: speaker, words, and what the citation contains."""
     searcher = Searcher(index)
     passages, documents = searcher.passages, {document.path: document for document in index.documents}
-    for sentence in range(len(passages)):
+    for sentence in range(0, len(passages), step):
         for row in in_context([RankedSentence(sentence, 1.0, 1.0)], searcher):
             line = quote(row, searcher)
             sources = [source for citation in cited(line, index) for source in citation.sources]
@@ -313,11 +313,11 @@ def quotations(index: Index) -> Iterator[tuple[str, str, list[str]]]:
             yield name, strip(line).removeprefix("- "), [" ".join(content.split()) for content in contents]
 
 
-def not_exact(index: Index) -> list[tuple[str, list[str]]]:
+def not_exact(index: Index, step: int = 1) -> list[tuple[str, list[str]]]:
     """The quotations that differ from the spans that they cite."""
     return [
         (text, contents)
-        for speaker, text, contents in quotations(index)
+        for speaker, text, contents in quotations(index, step)
         if len(contents) != 1
         or text.casefold()
         not in (
@@ -333,8 +333,8 @@ def test_a_quotation_leads_to_exactly_its_characters(text: str, chunk: dict[str,
     assert not_exact(a_built_index(text, chunk=chunk)) == []
 
 
-def test_each_quotation_of_the_sample_leads_to_exactly_its_characters(sample_index: Path):
-    assert not_exact(conspectus.open_index(sample_index)) == []
+def test_quotations_of_the_sample_lead_to_exactly_their_characters(sample_index: Path):
+    assert not_exact(conspectus.open_index(sample_index), step=3) == []  # each quotes its neighbours, too
 
 
 def test_a_quotation_of_a_text_without_spaces_is_found_where_the_text_has_a_line_break():
