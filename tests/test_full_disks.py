@@ -13,6 +13,7 @@ import io
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,10 +35,14 @@ CALLS: tuple[tuple[Any, str], ...] = (
 
 
 class FullDisk:
-    """Counts the calls that change the file system, and refuses those with numbers in `refused`."""
+    """Counts the calls that change the file system, and refuses those with numbers in `refused`.
+
+    Calls of other threads that run already, as those of another test that has ended, are left alone.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls = 0
+        self.others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
         self.refused = range(0)
         for owner, name in CALLS:
             monkeypatch.setattr(owner, name, self.limited(getattr(owner, name)))
@@ -61,6 +66,8 @@ class FullDisk:
         return maybe
 
     def check(self) -> None:
+        if threading.get_ident() in self.others:
+            return
         self.calls += 1
         if self.calls in self.refused:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
