@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,7 +21,7 @@ from conspectus.models.extractive.answer import in_context, quote
 from conspectus.models.extractive.search import RankedSentence, Searcher
 from conspectus.references import TABLES, Reference, strip
 from conspectus.retrieval.base import MOST_SOURCES, cite, row_of
-from conspectus.rows import Citation, Source, Span, distinct_sources
+from conspectus.rows import Citation, Entity, Source, Span, distinct_sources
 from conspectus.text.cleaning import excerpt
 
 SWARM = "Bees swarm in May when the hive is full."
@@ -163,6 +165,25 @@ def test_a_heading_that_cites_a_report_quotes_nothing():
     assert any("Bees swarm in May" in text for text in shown(heading))
 
 
+def test_a_heading_reads_only_as_many_spans_as_it_shows():
+    read: list[int] = []
+
+    class Counting(list[Entity]):
+        def __getitem__(self, at: Any) -> Any:
+            read.append(at)
+            return super().__getitem__(at)
+
+    names = [f"Entity {i}" for i in range(200)]
+    finding = f"There are many. [Data: Entities ({', '.join(map(str, range(200)))})]"
+    index = an_index(*names, entities=names, reports=[a_report("Many", 0, [finding])])
+    index = replace(index, entities=Counting(index.entities))
+    read.clear()
+
+    (citation,) = cited("## Many [Data: Reports (0)]", index)
+    assert len(citation.sources) == MOST_SOURCES
+    assert len(read) <= 8 * MOST_SOURCES
+
+
 def test_a_report_that_stands_on_reports_leads_through_them():
     (citation,) = cited("It is all about bees. [Data: Reports (1)]")
 
@@ -179,8 +200,6 @@ def test_reports_that_refer_to_each_other_lead_somewhere_or_nowhere_but_end():
 
 
 def test_a_row_without_spans_leads_to_its_chunks():
-    from dataclasses import replace
-
     entity = replace(INDEX.entities[0], spans=())
     index = replace(INDEX, entities=[entity])
 

@@ -370,7 +370,8 @@ def row_of(reference: Reference, index: Index) -> Row | None:
 def sources_of(reference: Reference, statement: str, index: Index) -> list[Source]:
     """Return the sources of a reference: the quoted characters if the statement quotes, else the spans of the row."""
     is_heading = reference.table == "Reports" and statement.startswith("#")  # a heading quotes nothing
-    spans = list(dict.fromkeys(_spans(reference, statement, index, frozenset())))
+    most = 4 * MOST_SOURCES if is_heading else None  # spans recur
+    spans = list(dict.fromkeys(islice(_spans(reference, statement, index, frozenset()), most)))
     # a quotation may go on after its chunk
     if reference.table == "Sources" and "sentences.document" in index.arrays:
         text, (chunk,) = statement.removeprefix("- "), spans
