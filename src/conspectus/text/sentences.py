@@ -44,8 +44,9 @@ _BEFORE_NUMBER = re.compile(f"{_ABBREVIATION.pattern}|{text_pattern('sentences',
 _ABBREVIATION_ELSEWHERE = text_pattern("sentences", "abbreviation_elsewhere")
 _ITEM = re.compile(r"\s+[-*•|]\s+")
 _LISTS = re.compile(r":\s+[-*•]\s")
-"""The start of a list inside a line; its items form one sentence, while other items are sentences of their own.
-So are cells of a row that end as sentences, but not those of up to three words, which are values: "Tolan Inc. | 1976"."""
+"""The start of a list inside a line; its items form one sentence, while other items are sentences of their own."""
+VALUE_WORDS = 3
+"""Number of words up to which a table cell with an end mark is a value ("Tolan Inc. | 1976") and not a sentence."""
 _ORDINAL = re.compile(r"(?:^|\W)(?:\d{1,3}|[IVX]{1,4})$")
 _NEXT_WORD = re.compile(r"\W*(\w+)")
 ORDINALS = frozenset("de da no fi pl cs hu".split())
@@ -109,9 +110,13 @@ def sentences(
         if language != ENGLISH and _continues(text, before, at, stop, language):
             continue
         item = _ITEM.match(text, stop, end)
-        in_list = in_list or bool(item and _LISTS.search(text, begin, at))
-        bar = text.rfind("|", begin, at) if item and "|" in item[0] and text[at] in _MARKS else end
-        if item and (in_list or 0 < len(text[bar + 1 or begin : at].split()) < 4):
+        if item and "|" in item[0]:
+            cell = text[max(text.rfind("|", begin, at) + 1, begin) : at]
+            is_value = text[at] in _MARKS and len(cell.split()) <= VALUE_WORDS
+        else:
+            in_list = item is not None and (in_list or bool(_LISTS.search(text, begin, at)))
+            is_value = False
+        if in_list or is_value:
             continue
         if span := _trimmed(text, begin, stop):
             yield span
