@@ -41,7 +41,7 @@ LABELLED = 0.3
 least this share; minutes have "RESOLVED:" in 0.2 of their lines, web pages "Source:" in 0.11, "Figure 4:" in 0.27."""
 
 _pattern = partial(text_pattern, "sentence_table")
-_LABEL = re.compile(f"(?:{text_pattern('sentences', 'time').pattern})?{_pattern('label').pattern}")
+_LABEL = re.compile(f"(?P<time>{text_pattern('sentences', 'time').pattern})?{_pattern('label').pattern}")
 _MARK, _ASIDE, _FILE_NAME, _SAYS = map(_pattern, ("mark", "aside", "file_name", "says"))
 _NOTE_LABELS = read_word_sets("words")["note_labels"]
 _LETTER = re.compile(r"[^\W\d_]")
@@ -181,10 +181,10 @@ def sentences_in(numbers: range, documents: Sequence[Document], labels: set[str]
                 continue
             label = _LABEL.match(text, start, min(end, start + 60))
             if label:
-                key = _key(label.group(1))
+                key = _key(label["name"])
                 is_speaker[key] = key in labels
                 if is_speaker[key]:
-                    speaker, start = label.group(1), label.end()
+                    speaker, start = label["name"], label.end()
             for a, b in sentences(text, start, end, document.language):
                 sentence = " ".join(text[a:b].split())
                 if _LETTER.search(sentence) and not _ASIDE.fullmatch(sentence):
@@ -283,12 +283,12 @@ def speakers_in(documents: Sequence[Document]) -> list[str]:
         for start, end in _lines(document):
             label = _LABEL.match(text, start, min(end, start + 60))
             total += start < end
-            if label and ("<" in label[0] or _written_as_name(label[1])):
-                turns[_key(label[1]), text[label.end() : end]] = label
-        chat = {key for (key, _), label in turns.items() if label[0][0] in "<[0123456789"}
+            if label and (label["chat"] or _written_as_name(label["name"])):
+                turns[_key(label["name"]), text[label.end() : end]] = label
+        chat = {key for (key, _), label in turns.items() if label["chat"] or label["time"]}
         here = Counter(key for key, says in turns if key in chat or _SAYS.match(says))
         often = {key: count for key, count in here.items() if count > 1}
-        words = "".join(label[1] for label in turns.values())
+        words = "".join(label["name"] for label in turns.values())
         alone = len(here) == 1 and not chat and words.isalpha() and words != words.upper()
         if often.keys() >= {"q", "a"}:
             del often["q"], often["a"]
