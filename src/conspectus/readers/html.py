@@ -46,13 +46,17 @@ _MOST_NESTED = 20
 """Maximum total length of a page's lists (nested ones counted again) relative to the page; hostile pages have more."""
 _MOST_MAIN = 20
 """Maximum number of elements marked as main text that are compared: hostile pages have thousands."""
+MAIN_SHARE = 0.2
+"""Share of a page's text that an element must exceed to be the main text, if it is marked as such or is a form."""
 _PROSE_CHARS = 25
 """Characters by which text outside links must exceed that inside in an aside of prose: boxes of Debian's handbook have
 49 and more, short answers in hidden panels 29."""
 _SPACE = re.compile(r"[ \t\r\n\f\x00-\x08\x0e-\x1f]+")
 _ENDS = tuple(".!?:;…。！？；：۔।")
 """The end of a sentence, and of a cell whose lines are prose."""
-_NOTE = re.compile(r"\[[^\]\n]{1,20}\]")
+_NOTE_CHARS = 20
+"""Maximum characters of a superscript that refers to a footnote ("[note 3]"); a longer one is text."""
+_NOTE = re.compile(rf"\[[^\]\n]{{1,{_NOTE_CHARS}}}\]")
 _POWER = re.compile(r"[+\-−–]?\d+")
 _DATES = """article:published_time date dc.date dcterms.created dcterms.date pubdate datepublished
     citation_publication_date""".split()
@@ -113,10 +117,10 @@ def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     total = len(body.text(strip=True))
     articles = body.css("article")
     candidates = [*body.css("main, [role=main]")[:_MOST_MAIN], *(articles if len(articles) == 1 else ())]
-    # an element marked as main text, unless it contains at most a fifth of the text
-    root = next((node for node in candidates if len(node.text(strip=True)) * 5 > total), body)
+    root = next((node for node in candidates if len(node.text(strip=True)) > MAIN_SHARE * total), body)
     _drop(root.css(_NAVIGATION))
-    least = {"form": total / 5}  # a form with less holds controls and a note on privacy, not the page
+    # a form with less holds controls and a note on privacy, not the page
+    least = {"form": MAIN_SHARE * total}
     _drop(box for box in _elements(root, _ASIDE) if _own_text(box) < least.get(box.tag or "", _PROSE_CHARS))
     _drop(node for node in root.css("[class], [id]") if _is_navigation(node, root))
     _drop(node for node in _elements(root, _LISTS) if _is_links(node))
@@ -165,7 +169,8 @@ def _elements(root: LexborNode, selector: str) -> Iterator[LexborNode]:
 
 def _is_links(node: LexborNode) -> bool:
     """Return whether a list or table is navigation: at least four links with over 75 % of the text."""
-    return len(node.css("a")) > 3 and _own_text(node) * 2 < -len(node.text(strip=True))
+    links = node.css("a")
+    return len(links) > 3 and sum(len(a.text(strip=True)) for a in links) > 0.75 * len(node.text(strip=True))
 
 
 def _drop(nodes: Any) -> None:
@@ -242,7 +247,7 @@ def _is_note(node: LexborNode) -> bool:
     """Return whether a superscript refers to a footnote: it is in brackets, or all of it is a link."""
     text = node.text().strip()
     link = node.parent if node.parent and node.parent.tag == "a" else node.css_first("a")
-    linked = link is not None and len(text) < 20 and link.text().strip() == text
+    linked = link is not None and len(text) <= _NOTE_CHARS and link.text().strip() == text
     return linked or _NOTE.fullmatch(text) is not None
 
 
