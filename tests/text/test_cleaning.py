@@ -112,6 +112,7 @@ def test_a_page_of_nothing_but_links_keeps_their_texts(text: str):
         ("old map](m.png) shows [the quay](q.html)", "old map shows the quay"),
         ("the quay and [its gate", "the quay and its gate"),
         ("a list [1] of f(x)", "a list [1] of f(x)"),
+        ("[the map](javascript:pop(at('m.html'), 'width=6')) shows", "the map shows"),
     ],
 )
 def test_a_piece_of_a_text_is_shown_without_markup(piece: str, shown: str):
