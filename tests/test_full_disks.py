@@ -137,7 +137,7 @@ def test_an_index_is_whole_whichever_call_is_refused(
     work: Callable[[Path], None], after: str, lasting: bool, before: Path, tmp_path: Path
 ) -> None:
     sound = contents(before)
-    step = 1 if settings().max_examples > 100 or work is go_back else 3
+    step = 1 if settings().max_examples > 100 or work is go_back else 6
     number, done, folder = (SEED + lasting) % step, False, tmp_path / "0"
     shutil.copytree(before, folder)
     while not done:

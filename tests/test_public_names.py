@@ -30,6 +30,7 @@ for name in sorted(names):
 """
 
 
+@pytest.mark.long
 def test_a_name_means_the_same_before_and_after_everything_is_imported():
     told = [
         subprocess.run([sys.executable, "-c", EACH, when], check=True, capture_output=True, text=True).stdout

@@ -594,7 +594,7 @@ import sys, json
 from pathlib import Path
 sys.path[:0] = json.loads(sys.argv[2])
 from test_update import built, api
-for texts in json.loads(sys.argv[3]) * 2:
+for texts in json.loads(sys.argv[3]):
     built(Path(sys.argv[1]), texts)
     api.rollback(sys.argv[1])
     api.rollback(sys.argv[1], api.history(sys.argv[1])[0].snapshot)

@@ -40,7 +40,13 @@ def test_what_a_level_reads_and_communities_need_no_model(script: Script):
     assert [cells[3] for cells in ours(figure).values()] == ["100", "100"]
 
 
-@pytest.mark.parametrize("name", ["p1_table1", "p1_table3", "p1_table4", "p1_table5", "p1_figure3"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "p1_table1", "p1_table3", "p1_table4", "p1_table5",
+        pytest.param("p1_figure3", marks=pytest.mark.long),
+    ],
+)  # fmt: skip
 def test_what_needs_no_model_runs_on_the_sample_corpus(script: Script, name: str):
     tables = script(name, "--sample-corpus", "--sample", "2")
 

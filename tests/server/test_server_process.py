@@ -43,6 +43,7 @@ def process(index: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str,
             reader.join(60)
 
 
+@pytest.mark.long
 async def test_an_index_is_rebuilt_by_another_process_under_load(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

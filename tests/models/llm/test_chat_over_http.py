@@ -27,7 +27,7 @@ TEXT = (
     "Ada Byrne met Bo Quill in Kell on Monday. Bo Quill owns Lune Mills with Dora Pask of Harbour Office. "
     "The Harbour Office sold Rook Barge {n} to Ada Byrne, and Vera Stone of Kell Council wrote to Lune Mills."
 )
-CHUNKS = [Chunk(f"c{n}", n, "d", 0, 10, TEXT.format(n=n), 60) for n in range(40)]
+CHUNKS = [Chunk(f"c{n}", n, "d", 0, 10, TEXT.format(n=n), 60) for n in range(20)]
 TYPES = ("person", "organization", "location")
 
 
