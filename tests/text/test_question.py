@@ -100,6 +100,41 @@ def test_questions_that_and_joins_are_several():
 
 
 @pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Was ist ein Siel?", "de"),
+        ("Wozu dient das Siel?", "de"),
+        ("Qu'est-ce qu'une écluse ?", "fr"),
+        ("À quoi sert l'écluse ?", "fr"),
+        ("¿Qué es una esclusa?", "es"),
+        ("¿Para qué sirve la esclusa?", "es"),
+        ("O que é uma eclusa?", "pt"),
+        ("Cos'è una chiusa?", "it"),
+        ("A cosa serve la chiusa?", "it"),
+        ("Wat is een sluis?", "nl"),
+    ],
+)
+def test_a_definition_is_asked_for_in_other_languages(text: str, language: str):
+    question = read_question(text, language)
+
+    assert question.asks_definition
+    assert len(question.focus) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Was ist mit dem Siel in Quenda passiert?", "de"),
+        ("Wer war der erste Müller von Quenda?", "de"),
+        ("Qui est le maire de Quenda ?", "fr"),
+        ("¿Quién es el alcalde de Quenda?", "es"),
+    ],
+)
+def test_what_happened_or_who_holds_an_office_is_no_definition(text: str, language: str):
+    assert not read_question(text, language).asks_definition
+
+
+@pytest.mark.parametrize(
     "text", ["What is meant by a weir?", "What does weir mean?", "What does PNG stand for?"]
 )
 def test_what_a_word_means_is_asked_for_its_definition(text: str):
@@ -116,8 +151,8 @@ def test_what_a_word_means_is_asked_for_its_definition(text: str):
         ("What is meant by the word weir?", "en", ("weir",)),
         ("What does the abbreviation PNG stand for?", "en", ("png",)),
         ("What does the term of the loan mean?", "en", ("term", "loan")),
-        ("Was bedeutet der Begriff Wehr?", "de", ("bedeut", "wehr")),
-        ("Que signifie le terme « barrage » ?", "fr", ("signif", "barrag")),
+        ("Was bedeutet der Begriff Wehr?", "de", ("wehr",)),
+        ("Que signifie le terme « barrage » ?", "fr", ("barrag",)),
     ],
 )
 def test_what_names_a_word_as_a_word_is_no_part_of_it(text: str, language: str, focus: tuple[str, ...]):

@@ -170,7 +170,7 @@ class Question:
     @cached_property
     def asks_definition(self) -> bool:
         """Whether it only asks who or what something is, or what it means."""
-        return self.language == ENGLISH and self._matches("definition")
+        return self._matches("definition", self.language)
 
     @cached_property
     def asks_fact(self) -> bool:

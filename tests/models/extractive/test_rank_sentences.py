@@ -248,6 +248,25 @@ def test_what_a_verb_means_may_be_said_behind_its_object():
     assert read('What does the term "propagate" mean?', index=index)[0] == texts[1]
 
 
+@pytest.mark.parametrize(
+    ("question", "definition", "other", "language"),
+    [
+        ("Wozu dient das Siel?", "Das Siel dient der Entwässerung.", "Am Siel steht eine alte Weide.", "de"),
+        ("À quoi sert lune ?", "lune — c'est un outil de mesure.", "Il faut lancer lune chaque soir.", "fr"),
+        ("¿Qué es la noria?", "La noria es una rueda de agua.", "Junto a la noria vive Ada.", "es"),
+    ],
+)
+def test_a_definition_comes_first_in_other_languages(
+    question: str, definition: str, other: str, language: str
+):
+    index = an_index(" ".join(FILLER), other, definition)
+    searcher = Searcher(index)
+
+    rows = rank_sentences(read_question(question, "en", language), window(index), searcher)
+
+    assert [searcher.passages.text(row.sentence) for row in rows] == [definition, other]
+
+
 def test_a_definition_may_stand_behind_the_word_alone_as_in_a_glossary():
     glossary = "Quern\n\nTwo stones that grind corn between them.\n\nRiddle\n\nA sieve with wide meshes."
     index = an_index(" ".join(FILLER), glossary)

@@ -78,12 +78,10 @@ all are (21 %). With 0.5 for both, the treatment of a little-known disease is an
 OWN_TITLE, OTHERS_FACTOR = 0.5, 0.7
 """How much a document is about what its title names, and the factor for what others say if the named person speaks, too
 (they introduce a guest): 62 of 113 answering sentences are the first quotation, with 1 for the second value 58."""
-_SAYS_WHAT = question_pattern(ENGLISH, "says_what", re.VERBOSE)
 SAYS_SOMETHING = 0.6
 """Factor for a sentence that says something else of X ("GIMPS is organized as"), and for one that begins otherwise."""
 APART = 3
 """Most characters between two words of one name: the hyphen in "Lucas-Lehmer", or a quotation mark."""
-_OPENS = question_pattern(ENGLISH, "before_defined")
 
 
 def rank_sentences(
@@ -119,7 +117,8 @@ def rank_sentences(
     else:
         # the sentence right after one that names all of the subject may define it, as below a heading in a glossary
         carried = about * (about.round(2) >= CARRY_FACTOR * defines)
-        fits = _fits_of_definitions(subject, carried, sentences, searcher)
+        language = question.language if defines else ENGLISH
+        fits = _fits_of_definitions(subject, carried, sentences, searcher, language)
     weight = DEFINITION_RANK_WEIGHT if defines else CHUNK_RANK_WEIGHT
     # who a person is, others say: definitions do not prefer the person's own sentences
     speakers = searcher.speakers_named(question.people if not defines else ())
@@ -247,9 +246,11 @@ def _fits_of_answers(
 
 
 def _fits_of_definitions(
-    subject: dict[str, float], about: Floats, sentences: Sequence[int], searcher: Searcher
+    subject: dict[str, float], about: Floats, sentences: Sequence[int], searcher: Searcher, language: str
 ) -> Iterator[tuple[int, float, float, float]]:
     """Yield the same for sentences that name, or are `about`, the subject; the fit is best if they say what it is."""
+    says_something = question_pattern(language, "says_what", re.VERBOSE)
+    opens = question_pattern(language, "before_defined")
     shares = np.maximum(searcher.shares(subject, np.array(sentences)), about)
     for i in np.flatnonzero(shares >= MIN_SUBJECT_SHARE).tolist():
         text = searcher.passages.text(sentences[i])
@@ -262,10 +263,10 @@ def _fits_of_definitions(
                 name, start = set[str](), word.start()
             name |= terms
             end = word.end()
-            if says := _SAYS_WHAT.match(text, end):
+            if says := says_something.match(text, end):
                 worth = math.fsum(subject[term] for term in name) / math.fsum(subject.values())
                 worth *= 1.0 if says["what"] else SAYS_SOMETHING
-                worth *= 1.0 if _OPENS.fullmatch(text, 0, start) else SAYS_SOMETHING
+                worth *= 1.0 if opens.fullmatch(text, 0, start) else SAYS_SOMETHING
                 says_what = max(says_what, worth)
         share = float(shares[i])
         yield i, REST_WEIGHT * share + ANSWER_WEIGHT * says_what, share, 1.0
