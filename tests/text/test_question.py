@@ -103,6 +103,8 @@ def test_questions_that_and_joins_are_several():
     ("text", "language"),
     [
         ("Was ist ein Siel?", "de"),
+        ("Was ist das Siel?", "de"),
+        ("Wozu ist das Siel gut?", "de"),
         ("Wozu dient das Siel?", "de"),
         ("Qu'est-ce qu'une écluse ?", "fr"),
         ("À quoi sert l'écluse ?", "fr"),
@@ -126,11 +128,15 @@ def test_a_definition_is_asked_for_in_other_languages(text: str, language: str):
     [
         ("Was ist mit dem Siel in Quenda passiert?", "de"),
         ("Wer war der erste Müller von Quenda?", "de"),
+        ("Was macht die Stadt gegen das Hochwasser?", "de"),
         ("Qui est le maire de Quenda ?", "fr"),
+        ("Qui fait le pain ?", "fr"),
+        ("Qu'est-ce que la mairie a décidé ?", "fr"),
+        ("Qu'est-ce qu'il faut payer ?", "fr"),
         ("¿Quién es el alcalde de Quenda?", "es"),
     ],
 )
-def test_what_happened_or_who_holds_an_office_is_no_definition(text: str, language: str):
+def test_what_somebody_does_or_which_office_somebody_has_is_no_definition(text: str, language: str):
     assert not read_question(text, language).asks_definition
 
 
