@@ -165,7 +165,7 @@ def test_a_heading_that_cites_a_report_quotes_nothing():
     assert any("Bees swarm in May" in text for text in shown(heading))
 
 
-def test_a_heading_reads_only_as_many_spans_as_it_shows():
+def test_a_heading_reads_few_of_the_spans_of_a_report():
     read: list[int] = []
 
     class Counting(list[Entity]):

@@ -71,10 +71,10 @@ def _folder(text: str) -> Any:
 
 
 IndexFolder = Annotated[Path, _folder("Folder of the index.")]
-_QUERIED = "Folder of the index. Give it several times to query several indexes together."
-IndexFolders = Annotated[list[Path], _folder(_QUERIED)]
-_SERVED = "Folder of the index. Give it several times to serve several indexes, each under its name."
-ServedFolders = Annotated[list[Path], _folder(_SERVED)]
+_TO_QUERY = "Folder of the index. Give it several times to query several indexes together."
+IndexFolders = Annotated[list[Path], _folder(_TO_QUERY)]
+_TO_SERVE = "Folder of the index. Give it several times to serve several indexes, each under its name."
+ServedFolders = Annotated[list[Path], _folder(_TO_SERVE)]
 _WHERE = (
     "Use only documents that match, e.g. 'folder=reports/2024', 'date>=2023-01-01', 'author~Quill' (contains) or "
     "'path~*.pdf'. If repeated, all conditions must hold."

@@ -169,7 +169,7 @@ class Question:
 
     @cached_property
     def asks_definition(self) -> bool:
-        """Whether it only asks who or what something is, or what it means."""
+        """Whether it only asks who or what something is, what it means, or (not in English) what it is for."""
         return self._matches("definition", self.language)
 
     @cached_property

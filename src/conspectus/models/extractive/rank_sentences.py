@@ -56,8 +56,8 @@ DEFINITION_RANK_WEIGHT = 0.1
 after five sentences on its treatment (MedQuAD)."""
 WALK_WEIGHT = 0.4
 """Weight of the score that a walk from the question's names gives a sentence of a chain: with 0, 50 of MuSiQue's 100
-questions have the answer in six quotations, not 55. Outside of chains the walk counts nothing: of 232 marked questions
-it answers 132 well rather than 137, and 156 rather than 169 of MedQuAD's 300 (of 200 Chinese ones 175 for 172)."""
+questions have the answer in six quotations, not 55. Elsewhere it is not used: with it, 132 rather than 137 of 232
+questions were answered well, and 156 rather than 169 of MedQuAD's 300 (but 175 rather than 172 of 200 Chinese ones)."""
 CARRY_FACTOR = 0.8
 """Factor by which a subject fades with each sentence. With 0, 16 of the sample's facts are quoted, not 18."""
 MIN_REST_SHARE = 0.3
