@@ -47,7 +47,7 @@ _MOST_NESTED = 20
 _MOST_MAIN = 20
 """Maximum number of elements marked as main text that are compared: hostile pages have thousands."""
 MAIN_SHARE = 0.2
-"""Share of a page's text that an element must exceed to be the main text, if it is marked as such or is a form."""
+"""Share of a page's text that an element marked as main, or a form, must exceed: others hold a teaser, or controls."""
 _PROSE_CHARS = 25
 """Characters by which text outside links must exceed that inside in an aside of prose: boxes of Debian's handbook have
 49 and more, short answers in hidden panels 29."""
