@@ -7,7 +7,9 @@ letters of their names exchanged and a small word or two added to each sentence,
 instead of repeating them (sentences that four documents share would count as boilerplate). Each build is a separate
 process. CPU seconds are user and system time of all processes. Memory is an upper bound of their sum: the peak of the
 first process, plus the peak of the largest worker for each worker. `tables` is a hash of all tables and arrays, the
-same for any number of workers. CPU seconds and memory of a stage are those of the first process alone.
+same for any number of workers. CPU seconds and memory of a stage are those of the first process alone. A part of the
+calibration loop of `startup.py` runs every few seconds beside the build, since a machine's speed may change within
+minutes, and falls when all cores are busy. Seconds of different machines can be compared by its mean, `loop`.
 """
 
 from __future__ import annotations
@@ -26,8 +28,14 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise, product
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+from startup import calibration  # pyright: ignore[reportMissingImports]
+
+EVERY, PART = 10.0, 20
+"""Seconds between two samples of the machine's speed during a build, and the part of the calibration loop that each
+sample runs: 0.05 to 0.1 s, less than 1 % of one core."""
 CHARACTERS = 4.15
 """Characters per token, as chunks count tokens, in the podcast corpus."""
 
@@ -73,7 +81,8 @@ def show(row: dict[str, Any]) -> None:
     print(f"{row['size']}: {counts}, tables {row['tables']}")
     print(
         f"  workers {row['workers']}: wall {row['wall']:.1f} s, CPU {row['cpu']:.1f} s (first process"
-        f" {row['cpu_first']:.1f} s), peak {row['peak_mb']:,} MB (first process {row['peak_mb_first']:,} MB)"
+        f" {row['cpu_first']:.1f} s), calibration loop {row['loop']:.2f} s, peak {row['peak_mb']:,} MB (first process"
+        f" {row['peak_mb_first']:,} MB)"
     )
     stages = (f"{name} {seconds:.1f} s ({peak:,} MB)" for name, seconds, peak in row["stages"])
     print(f"  {', '.join(stages)}", flush=True)
@@ -87,13 +96,24 @@ def measure(corpus: Path, workers: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, str(corpus), "--build", f"{folder}/index", str(workers)]
         began = time.perf_counter()
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        loops: list[float] = []
+        output = None
+        while output is None:
+            loops.append(calibration(PART))
+            try:
+                output, _ = process.communicate(timeout=EVERY)
+            except subprocess.TimeoutExpired:
+                continue
         wall = time.perf_counter() - began
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, command)
         return {
             "workers": workers,
             "files": len(os.listdir(corpus)),
             "wall": round(wall, 2),
-            **json.loads(done.stdout),
+            "loop": round(fmean(loops), 2),
+            **json.loads(output),
         }
 
 
