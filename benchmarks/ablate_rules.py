@@ -67,6 +67,7 @@ MEASURED_BY: Mapping[str, tuple[str, ...]] = {
     "text/sentence_table.py": ("terms", "sample", "rankings", "answers", "graph"),
     "text/cleaning.py": ("terms", "rankings"),
     "text/lexicon.py": ("terms", "graph"),
+    "algorithms/statistics.py": ("terms", "graph"),
     "text/phrases.py": ("languages", "terms", "sample", "answers"),
     "text/types.py": ("languages", "sample", "names"),
     "text/uncased.py": ("languages", "chinese"),

@@ -24,11 +24,12 @@ from textwrap import fill
 
 import numpy as np
 
+from conspectus.algorithms.statistics import Bools
 from conspectus.text.cleaning import omitted, without
 from conspectus.text.language import ENGLISH
 from conspectus.text.phrases import FREQUENT
 from conspectus.text.sentences import sentences
-from conspectus.text.vocabulary import Bools, Vocabulary, read_vocabulary
+from conspectus.text.vocabulary import Vocabulary, read_vocabulary
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "../shared/data"

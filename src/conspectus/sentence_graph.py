@@ -12,10 +12,11 @@ from scipy import sparse
 
 from conspectus.algorithms.ranking import Floats, Ints, Postings, gains, positions, ranges
 from conspectus.algorithms.sentence_walk import WHOLE, Incidence, Matrix, walk
+from conspectus.algorithms.statistics import Bools
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_runs, hash_of, units
-from conspectus.text.vocabulary import Bools, read_vocabulary
+from conspectus.text.vocabulary import read_vocabulary
 from conspectus.text.words import name_key, search_terms
 
 PART = 0.3

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.text.vocabulary import Vocabulary, first_places, read_vocabulary
+from conspectus.algorithms.statistics import first_indices
+from conspectus.text.vocabulary import Vocabulary, read_vocabulary
 
 
 def read(*sentences: str) -> Vocabulary:
@@ -74,4 +75,4 @@ def test_an_empty_vocabulary_has_nothing_to_tell():
 def test_numbers_are_led_to_where_they_stand_first(numbers: list[int]):
     expected = [numbers.index(number) for number in sorted(set(numbers))]
 
-    assert first_places(np.array(numbers, np.int32)).tolist() == expected
+    assert first_indices(np.array(numbers, np.int32)).tolist() == expected

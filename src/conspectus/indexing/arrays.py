@@ -33,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from conspectus.algorithms.ranking import Floats, postings, ranges
+from conspectus.algorithms.statistics import Ints, concatenated, numbers_of, repeated, unique_numbers
 from conspectus.index import LISTED, Arrays, Index, edge_ranks
 from conspectus.indexing.graph import Names
 from conspectus.rows import Chunk, Document, content_id
@@ -52,7 +53,7 @@ from conspectus.text.mentions import (
     words_of_names,
 )
 from conspectus.text.sentence_table import SentenceTable, lines_at
-from conspectus.text.vocabulary import Ints, Vocabulary, concatenated, numbers_of, repeated, unique_numbers
+from conspectus.text.vocabulary import Vocabulary
 from conspectus.text.words import CJK, PAIRED, STOPWORDS, fold, is_content, name_key, stem, terms, words_in
 from conspectus.workers import Workers
 

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from conspectus.algorithms.statistics import Floats, Ints, numbers_of
 from conspectus.errors import ModelError, Unusable
 from conspectus.models.base import Model, Tick, no_tick, performed, portable, run_sync, writes
 from conspectus.rows import Chunk, Document, Failure, Span, content_id
@@ -38,7 +39,6 @@ from conspectus.tasks import (
 from conspectus.text.cleaning import content_of
 from conspectus.text.language import read_word_sets
 from conspectus.text.types import CALENDAR
-from conspectus.text.vocabulary import Floats, Ints, numbers_of
 from conspectus.text.words import CJK, STOPWORDS, name_key
 from conspectus.tokens import encoding
 from conspectus.workers import Texts, Workers

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conspectus.algorithms.statistics import Ints, unique_numbers
 from conspectus.errors import ModelError
 from conspectus.indexing.chunks import Extractions
 from conspectus.lazy import lazy_module
@@ -46,7 +47,7 @@ from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES
 from conspectus.text.lexicon import sources
 from conspectus.text.mentions import Hashes, hash_of, mixed
 from conspectus.text.sentences import located
-from conspectus.text.vocabulary import BLOCK, Ints, unique_numbers
+from conspectus.text.vocabulary import BLOCK
 from conspectus.text.words import CJK, UNSPACED, name_key
 from conspectus.workers import Texts
 

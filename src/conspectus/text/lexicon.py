@@ -14,22 +14,19 @@ from sys import intern
 
 import numpy as np
 
+from conspectus.algorithms.statistics import (
+    Bools,
+    Ints,
+    first_indices,
+    repeated,
+    significant_pairs,
+)
 from conspectus.rows import Document
 from conspectus.text.language import ENGLISH, text_pattern
 from conspectus.text.mention_extraction import extract_mentions, written
 from conspectus.text.sentence_table import Lines, RawSentences, SentenceTable, find_sentences, lines_at
 from conspectus.text.types import ALL, Candidate
-from conspectus.text.vocabulary import (
-    Bools,
-    Floats,
-    Ints,
-    Vocabulary,
-    first_places,
-    repeated,
-    rounded_size,
-    sentence_terms,
-    unique_numbers,
-)
+from conspectus.text.vocabulary import Vocabulary, sentence_terms
 from conspectus.text.words import is_unspaced, name_key
 
 
@@ -136,7 +133,7 @@ def read_lexicon(
     table, which, unique = sentences.table, sentences.which, sentences.distinct
     # a copy: its cached values are freed with it, and `sentences` stays unchanged while sent to another process
     vocabulary, languages = replace(sentences.vocabulary), sentences.languages
-    source = np.array(sources([d.path for d in documents]), np.int32)[table.document[first_places(which)]]
+    source = np.array(sources([d.path for d in documents]), np.int32)[table.document[first_indices(which)]]
     candidates: dict[str, Candidate] = {}
     function_words = np.zeros(len(unique), np.int64)
     for language in dict.fromkeys(languages):
@@ -242,78 +239,3 @@ def sources(paths: Sequence[str]) -> list[int]:
     """Return the source number of each document; paths that differ only in the number of a part are one source."""
     numbers: dict[str, int] = {}
     return [numbers.setdefault(_PART.sub("\0", path), len(numbers)) for path in paths]
-
-
-# Names that occur together more than by chance, by Dunning's log-likelihood ratio (1993)
-
-SIGNIFICANT = 21.66
-"""Least log-likelihood ratio of related things: twice 10.83 (chi-squared with one degree of freedom, p = 0.001), since
-each co-occurrence is counted in two contexts. With half of it, web pages on society have 52 % more relationships and
-podcasts 31 %, with the same answers and rankings."""
-MAX_MEMBERS = 12
-"""Maximum number of things in a context; lists and tables, which name more, say nothing about how two of them are
-related. With 24, the foods that a novel lists once (pears, apples, lemons) were among its best connected entities."""
-MAX_PARTNERS = 10
-"""Partners that each thing may propose, its most significant ones: a graph has at most ten relationships per entity."""
-MIN_PARTNERS = 3
-"""Partners that each thing may propose even if not significant: in the sample of 43 short documents, a name has too few
-uses for more than one significant partner, and otherwise the graph would have communities of only one level."""
-
-
-def significant_pairs(contexts: Ints, members: Ints, things: int, total: int) -> Ints:
-    """Return the pairs of things that share more contexts than by chance, as ascending codes `low * things + high`.
-
-    Context `contexts[i]` of `total` names thing `members[i]`. Each thing proposes up to MAX_PARTNERS significant
-    partners, and its MIN_PARTNERS best even if not significant. So there are at most MAX_PARTNERS pairs per thing, and
-    every thing that shares a context with others is in a pair.
-    """
-    named = unique_numbers(contexts.astype(np.int64) * things + members)
-    size = np.bincount(named // things, minlength=total)
-    named = named[size[named // things] <= MAX_MEMBERS]
-    frequency = np.bincount(named % things, minlength=things).astype(np.float64)
-    pairs = [np.zeros(0, np.int64)]
-    for gap in range(1, MAX_MEMBERS):
-        first, second = named[:-gap], named[gap:]
-        together = first // things == second // things
-        pairs.append(first[together] % things * things + second[together] % things)
-    codes, counts = np.unique(np.concatenate(pairs), return_counts=True)
-    low, high, count = codes // max(things, 1), codes % max(things, 1), counts.astype(np.float64)
-    total = rounded_size(total)
-    ratio = log_likelihood_ratio(count, frequency[low], frequency[high], total)
-    expected = frequency[low] * frequency[high] / total
-    # negative if less often than by chance
-    ratio = np.where(count >= expected, ratio, -ratio)
-    order = np.lexsort((high, low, -ratio))
-    low, high, ratio = low[order], high[order], ratio[order]
-    rank = _rank(low, high, things)
-    chosen = (rank < MIN_PARTNERS) | ((rank < MAX_PARTNERS) & (ratio > SIGNIFICANT))
-    return np.sort(low[chosen] * things + high[chosen])
-
-
-def _rank(low: Ints, high: Ints, things: int) -> Ints:
-    """Return for each pair (the best first) the better of its two ranks, among the pairs of either of its things."""
-    ends = np.column_stack([low, high]).ravel()  # of all pairs in order
-    order = np.argsort(ends, kind="stable")
-    starts = np.searchsorted(ends[order], np.arange(things))
-    rank = np.empty(len(ends), np.int64)
-    rank[order] = np.arange(len(ends)) - starts[ends[order]]
-    return rank.reshape(-1, 2).min(axis=1)
-
-
-def log_likelihood_ratio(both: Floats, first: Floats, second: Floats, total: int) -> Floats:
-    """Return the evidence that two things are not independent, from how many of `total` contexts have both and each.
-    The ratio is 2 * sum(observed * log(observed / expected)) over the four cells of the contingency table. For
-    independent things it is chi-squared distributed with one degree of freedom.
-    """
-    observed = (both, first - both, second - both, total - first - second + both)
-    expected = (
-        first * second / total,
-        first * (total - second) / total,
-        (total - first) * second / total,
-        (total - first) * (total - second) / total,
-    )
-    terms = (
-        o * np.log(np.maximum(o, 1e-12) / np.maximum(e, 1e-12))
-        for o, e in zip(observed, expected, strict=True)
-    )
-    return 2 * np.sum(list(terms), axis=0)

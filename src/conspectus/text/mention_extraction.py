@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from conspectus.algorithms.statistics import Bools, Ints
 from conspectus.text.language import ENGLISH
 from conspectus.text.language_rules import UNCASED, LanguageRules, joined
 from conspectus.text.mentions import MARKED, find_dates, find_titles
@@ -27,7 +28,7 @@ from conspectus.text.types import (
     type_of,
 )
 from conspectus.text.uncased import find_chinese, find_uncased
-from conspectus.text.vocabulary import Bools, Ints, Vocabulary, is_acronym
+from conspectus.text.vocabulary import Vocabulary, is_acronym
 from conspectus.text.words import INFLECTING, name_key, stem, undeclined
 
 _ROMAN = re.compile("[IVX]+")

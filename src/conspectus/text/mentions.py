@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from conspectus.algorithms.ranking import positions
+from conspectus.algorithms.statistics import Bools, Ints, numbers_of, repeated
 from conspectus.rows import column
 from conspectus.text.language import ENGLISH, function_words, read_word_sets, text_pattern
 from conspectus.text.language_rules import UNCASED
-from conspectus.text.vocabulary import Bools, Ints, Vocabulary, numbers_of, repeated
+from conspectus.text.vocabulary import Vocabulary
 from conspectus.text.words import CJK, STOPWORDS, WORDS_CACHED, Keyed, entity_keys, name_key
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]

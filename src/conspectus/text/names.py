@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from conspectus.algorithms.statistics import Bools, Codes, Ints
 from conspectus.text.language import ENGLISH, function_words, read_word_sets
 from conspectus.text.language_rules import OFFICES, LanguageRules
 from conspectus.text.types import CALENDAR, GIVEN_NAMES
-from conspectus.text.vocabulary import Bools, Codes, Ints, Vocabulary
+from conspectus.text.vocabulary import Vocabulary
 from conspectus.text.words import INFLECTING, name_key, stem
 
 LONGEST = 7

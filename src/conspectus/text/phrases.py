@@ -13,17 +13,10 @@ from typing import cast
 import numpy as np
 
 from conspectus.algorithms.ranking import positions
+from conspectus.algorithms.statistics import Bools, Floats, Ints, first_indices, rounded_size, unique_numbers
 from conspectus.text.language import ENGLISH, read_data
 from conspectus.text.language_rules import UNCASED
-from conspectus.text.vocabulary import (
-    Bools,
-    Floats,
-    Ints,
-    Vocabulary,
-    first_places,
-    rounded_size,
-    unique_numbers,
-)
+from conspectus.text.vocabulary import Vocabulary
 
 LONGEST = 6
 """Maximum words of a phrase. On medquad, three words miss 34 of the 521 subjects that occur twice, six words none."""
@@ -133,7 +126,7 @@ def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
         del order, ordered, new
         often = counts > 1
         start, kind = start[often[kind]], (np.cumsum(often, dtype=np.int32) - 1)[kind[often[kind]]]
-        runs.append(_Runs(size, start, kind, start[first_places(kind)], counts[often]))
+        runs.append(_Runs(size, start, kind, start[first_indices(kind)], counts[often]))
         at, code = at[inside], code[inside]
     return runs
 

@@ -16,11 +16,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from conspectus.algorithms.statistics import Bools
 from conspectus.text.language import function_words, read_word_sets
 from conspectus.text.language_rules import DOTS, joined, tag_of
 from conspectus.text.names import Mention
 from conspectus.text.types import CONCEPT, LOCATION, ORGANIZATION, PERSON, WORK, words_of_kinds
-from conspectus.text.vocabulary import Bools, Vocabulary
+from conspectus.text.vocabulary import Vocabulary
 from conspectus.text.words import CJK, WORDS_CACHED
 
 _Span = tuple[int, int, str]

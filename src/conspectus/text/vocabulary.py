@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import math
 import re
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, count, filterfalse
-from typing import Any
+from itertools import chain, count
 
 import numpy as np
 
+from conspectus.algorithms.statistics import (
+    LISTS,
+    Bools,
+    Codes,
+    Floats,
+    Ints,
+    first_indices,
+    repeated,
+    unique_numbers,
+)
 from conspectus.text.language import ENGLISH
 from conspectus.text.language_rules import ENGLISH_RULES, LanguageRules, rules_of, tokenize
 from conspectus.text.words import fold, terms
 
-Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-Bools = np.ndarray[Any, np.dtype[np.bool_]]
-Codes = np.ndarray[Any, np.dtype[np.uint8]]
-
 BLOCK = 1 << 20
 """Tokens that are renumbered at once: numpy needs 64 bits for each, which for all of 11 million would be 90 MB."""
-LISTS = 1 << 15
-"""Lists (or sentences) whose values are processed at once, about 500,000 numbers, for the same reason."""
 _OPENERS = frozenset("\"“‘'([:-–—«„¿¡")
 
 
@@ -276,7 +277,7 @@ class TokenRows:
     def vocabulary(self, language: str) -> Vocabulary:
         """Return the vocabulary of the sentences, with forms and words numbered in order of appearance."""
         starts, form = repeated(self.rows, self.sizes, self.form)
-        used: list[int] = form[np.sort(first_places(form))].tolist()
+        used: list[int] = form[np.sort(first_indices(form))].tolist()
         number = np.zeros(len(self.forms), np.int32)
         number[used] = np.arange(len(used))
         forms = tuple(self.forms[i] for i in used)
@@ -362,57 +363,3 @@ def sentence_terms(
         rank[inside] = np.arange(done, done + len(inside))
         done += len(inside)
     return repeated(rank, sizes, np.concatenate(flat))
-
-
-def repeated(which: Ints, sizes: Ints, flat: Ints) -> tuple[Ints, Ints]:
-    """Return the lists `which` as starts and values; list `i` has the next `sizes[i]` values of `flat`."""
-    sizes = sizes.astype(np.int32)  # numpy sums in 64 bits by default
-    begin = np.cumsum(sizes, dtype=np.int32) - sizes
-    starts = np.zeros(len(which) + 1, np.int32)
-    np.cumsum(sizes[which] if len(sizes) else [], dtype=np.int32, out=starts[1:])
-    values = np.empty(starts[-1], flat.dtype)
-    for low in range(0, len(which), LISTS):
-        ends = starts[low : low + LISTS + 1]
-        take = np.repeat(begin[which[low : low + LISTS]] - ends[:-1], np.diff(ends))
-        take += np.arange(ends[0], ends[-1], dtype=np.int32)
-        values[ends[0] : ends[-1]] = flat[take]
-    return starts, values
-
-
-def numbers_of(texts: Sequence[str], number: dict[str, int]) -> Ints:
-    """Return the numbers of texts; a text without one gets the next number, which is added to `number`."""
-    new = dict.fromkeys(filterfalse(number.__contains__, texts))
-    number.update(zip(new, count(len(number)), strict=False))
-    return np.array([*map(number.__getitem__, texts)], np.int32)
-
-
-def concatenated(parts: Iterable[Sequence[Ints]], kinds: str) -> list[Any]:
-    """Return the concatenated columns of parts, with the dtype codes `kinds`; frees the parts' columns one by one."""
-    columns = [[np.zeros(0, kind)] for kind in kinds]
-    for part in parts:
-        for column, own in zip(columns, part, strict=True):
-            column.append(own)
-    return [np.concatenate(columns.pop(0), dtype=kind, casting="unsafe") for kind in kinds]
-
-
-def unique_numbers(codes: Ints) -> Ints:
-    """Return the distinct numbers, ascending; `np.unique` hashes them and takes ten times as long."""
-    codes = np.sort(codes)
-    return codes[np.append(True, codes[1:] != codes[:-1])[: len(codes)]]
-
-
-def first_places(numbers: Ints) -> Ints:
-    """Return the first index of each distinct (small) number, in order; `np.unique` takes ten times as long."""
-    first = np.full(int(numbers.max(initial=-1)) + 1, len(numbers), np.int32)
-    # assigned in reverse: the first occurrence is written last
-    first[numbers[::-1]] = np.arange(len(numbers), dtype=np.int32)[::-1]
-    return first[first < len(numbers)]
-
-
-def rounded_size(n: int) -> int:
-    """Return a size rounded up to a power of 2**(1/4), so that one document more or less changes no statistics.
-
-    >>> rounded_size(1000), rounded_size(1010)
-    (1024, 1024)
-    """
-    return math.ceil(2 ** (math.ceil(4 * math.log2(max(n, 1))) / 4))

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from making import some_documents, whole_chunk
 
+from conspectus.algorithms.statistics import MAX_MEMBERS
 from conspectus.models.extractive.graph import extract_graph
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.tasks import ExtractGraph, Extraction
-from conspectus.text.lexicon import MAX_MEMBERS, read_lexicon
+from conspectus.text.lexicon import read_lexicon
 from conspectus.text.types import ALL
 
 FRIEND = "The keeper of the lock, Mara Tolan, went to Quenda with her old friend from the mill."

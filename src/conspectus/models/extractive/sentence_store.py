@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from conspectus.algorithms.ranking import positions, ranges
+from conspectus.algorithms.statistics import Ints
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import performs
@@ -28,7 +29,7 @@ from conspectus.text.mentions import find_dates, find_runs
 from conspectus.text.question import question_pattern
 from conspectus.text.sentences import ASKS, CLOSING, quality, sentences, without_opening
 from conspectus.text.uncased import find_chinese
-from conspectus.text.vocabulary import Ints, read_vocabulary
+from conspectus.text.vocabulary import read_vocabulary
 from conspectus.text.words import CJK, SMALL, VAGUE, WORD, name_key, stems, terms
 
 NEAR = 200

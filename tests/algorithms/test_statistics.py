@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.text.lexicon import MAX_MEMBERS, MAX_PARTNERS, significant_pairs
-from conspectus.text.vocabulary import rounded_size
+from conspectus.algorithms.statistics import MAX_MEMBERS, MAX_PARTNERS, rounded_size, significant_pairs
 
 Pairs = set[tuple[int, int]]
 THINGS = 40
