@@ -34,8 +34,9 @@ from conspectus.text.words import INFLECTING, name_key, stem, undeclined
 _ROMAN = re.compile("[IVX]+")
 
 LARGE = 3000
-"""Number of distinct sentences from which on a name of one word must occur twice, and a concept three times. If that
-applied to any number, four of the tests' 94 names in other languages would be lost; half or double changes nothing."""
+"""Number of distinct sentences from which on a concept must occur three times, and a name in a script without capitals
+twice. If that applied to any number, four of the tests' 94 names in other languages would be lost; half or double
+changes nothing."""
 MIN_HEADED = 3
 """Number of longer names ending in a word for a kind of organization ("University") from which on the word alone is no
 name: else it is among the best connected on web pages on mathematics (6 names end in it) and on society (81)."""
@@ -137,8 +138,6 @@ def _sifted_names(
             at = number.get(words[0], number.get(words[0].casefold()))
             proper = at is None or vocabulary.proper_noun[at]
             if not proper or key in NATIONALITIES or key in CALENDAR or len(key) < 2:
-                continue
-            if large and len(candidate.positions) < 2 and (at is None or not vocabulary.capitalised[at]):
                 continue
         sifted[key] = candidate
     return sifted
