@@ -78,9 +78,9 @@ LIMITS: dict[str, float] = {
     # weights and ids read in parts; 130 for inverted lists of vectors; 65 for several questions in one, and opinions;
     # 6 for chats, quoted mail, powers in HTML and exact spans of quotations; 17 for quotations that contain enough of
     # the question, and definitions in six languages
-    "lines of Python": 47_583,
+    "lines of Python": 47_582,
     "settings": 61,
-    "files": 171,
+    "files": 172,  # statistics of arrays left the text package
     "imports inside functions": 24,
     "files entered by a global question": 37,
     "files entered by a build": 64,

@@ -14,13 +14,7 @@ from sys import intern
 
 import numpy as np
 
-from conspectus.algorithms.statistics import (
-    Bools,
-    Ints,
-    first_indices,
-    repeated,
-    significant_pairs,
-)
+from conspectus.algorithms.statistics import Bools, Ints, first_indices, repeated, significant_pairs
 from conspectus.rows import Document
 from conspectus.text.language import ENGLISH, text_pattern
 from conspectus.text.mention_extraction import extract_mentions, written
