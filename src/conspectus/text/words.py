@@ -288,7 +288,16 @@ def entity_keys(index: Keyed) -> Mapping[str, int]:
 def declined_stems(key: str, languages: Sequence[str]) -> Iterator[str]:
     """Yield a key with the case endings of its words removed, for each language that declines names."""
     for language in sorted(INFLECTING.intersection(languages)):
-        yield " ".join(undeclined(word, language) for word in key.split())
+        yield " ".join(_ending_removed(word, language) for word in key.split())
+
+
+LEAST_STEM = 4
+"""Minimum letters of the stem of a German name; with fewer, Mars and Maren would both be mar."""
+
+
+def _ending_removed(word: str, language: str) -> str:
+    bare = undeclined(word, language)
+    return word.removesuffix("s") if language == "de" and len(bare) < LEAST_STEM else bare
 
 
 _WORD = re.compile(r"[^\W_]+")
