@@ -26,8 +26,8 @@ LOOP = 20_000_000
 def calibration(part: int = 1) -> float:
     """Return the CPU seconds of a fixed loop, as a measure of the machine's speed.
 
-    With `part`, only 1 / `part` of the loop is run, and its seconds are multiplied by `part`: for a machine that is busy
-    with what is measured.
+    With `part`, only 1 / `part` of the loop is run, and its seconds are multiplied by `part`: for a machine that is
+    busy with what is measured.
     """
     began = time.process_time()
     total = 0
