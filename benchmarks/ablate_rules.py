@@ -75,6 +75,7 @@ MEASURED_BY: Mapping[str, tuple[str, ...]] = {
     "models/extractive/relation_paths.py": (),  # paths through given triples: `conspectus eval qa` on MetaQA
     "models/extractive/graph.py": ("graph",),
     "models/extractive/*": ("answers", "graph"),
+    "name_lookup.py": ("languages", "names", "rankings"),
     "sentence_graph.py": ("rankings",),
     "algorithms/sentence_walk.py": ("rankings",),
     "algorithms/ranking.py": ("rankings",),
@@ -244,7 +245,9 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoade
 _cache: Path | None = None
 """Folder that caches documents and indexes which the current variant cannot affect."""
 READING = ("text/cleaning.py", "text/language.py", "text/words.py")
-"""Files that affect how documents are read, so that variants of them use no cache; indexes depend on all of `text/`."""
+"""Files that affect how documents are read, so that variants of them use no cache."""
+INDEXING = ("text/", "name_lookup.py")
+"""Files, or openings of their paths, that affect indexes, so that variants of them build their own."""
 
 
 def _cached(name: str, make: Callable[[], Any]) -> Any:
@@ -580,7 +583,7 @@ def child(given: str, work: Path) -> None:
     _cache = None if row["file"] in READING else work
     measured: Measured = {}
     for group in row["groups"]:
-        options = {"fixed": not row["file"].startswith("text/")} if group in ("rankings", "answers") else {}
+        options = {"fixed": not row["file"].startswith(INDEXING)} if group in ("rankings", "answers") else {}
         measured.update(GROUPS[group](**options))
     print(json.dumps(measured))
 

@@ -21,7 +21,14 @@ PACKAGE = Path(__file__).parents[1] / "src" / "conspectus"
 
 VALUES = {"errors", "lazy", "messages", "references", "rows", "settings", "tokens"}
 """Modules of rows, numbers, texts and settings, which depend on nothing that uses them."""
-OPENED = VALUES | {"community_context", "configuration", "index", "sentence_graph", "triple_graph"}
+OPENED = VALUES | {
+    "community_context",
+    "configuration",
+    "index",
+    "name_lookup",
+    "sentence_graph",
+    "triple_graph",
+}
 """These, and the modules of an open index."""
 ENGINE = OPENED | {"algorithms", "text", "tasks", "models", "storage", "index_models", "corrections"}
 PUBLIC = {*conspectus.__all__, "__version__", "errors", "lazy", "rows", "settings"}
@@ -37,10 +44,12 @@ ALLOWED: dict[str, set[str]] = {
     "tokens": {"errors"},
     "references": {"rows"},
     "text": {"algorithms", "errors", "lazy", "rows", "workers"},
+    "name_lookup": {"algorithms", "rows", "text"},
     "tasks": {"references", "rows"},
     "storage": VALUES | {"index"},
     "readers": VALUES,
-    "models": VALUES | {"algorithms", "text", "tasks", "index", "sentence_graph", "triple_graph"},
+    "models": VALUES
+    | {"algorithms", "text", "tasks", "index", "name_lookup", "sentence_graph", "triple_graph"},
     "corrections": VALUES | {"storage", "text"},
     "filters": ENGINE,
     "workers": {"errors", "lazy", "rows", "__version__"},

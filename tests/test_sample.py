@@ -12,12 +12,13 @@ import pytest
 
 import conspectus
 from conspectus.index import Index
+from conspectus.name_lookup import entity_keys
 from conspectus.retrieval.base import NOTHING
 from conspectus.retrieval.local import entities_in
 from conspectus.rows import Answer
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import SHORT
-from conspectus.text.words import entity_keys, name_key
+from conspectus.text.words import name_key
 
 ROOT = Path(__file__).parents[1]
 WORLD: Mapping[str, Any] = json.loads((ROOT / "tests/data/sample_world.json").read_text(encoding="utf-8"))

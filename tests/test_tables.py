@@ -10,9 +10,8 @@ from making import a_report, an_edge, an_entity, an_index
 import conspectus
 from conspectus.index import Index
 from conspectus.indexing.arrays import graph_arrays
+from conspectus.name_lookup import entities_with, entity_keys, entity_of_key
 from conspectus.rows import Community
-from conspectus.text.mentions import entities_with, entity_of_key
-from conspectus.text.words import entity_keys
 
 TREE = [
     Community("root", 0, 0, -1, (2, 3), (0, 1, 2)),

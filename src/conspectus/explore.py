@@ -11,6 +11,7 @@ from itertools import islice
 
 from conspectus.errors import NotFound, UsageError
 from conspectus.index import Index
+from conspectus.name_lookup import entity_keys
 from conspectus.rows import (
     SNIPPET,
     Entity,
@@ -26,7 +27,7 @@ from conspectus.rows import (
     snippet,
 )
 from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, public
-from conspectus.text.words import entity_keys, name_key, stem
+from conspectus.text.words import name_key, stem
 
 SHORTEST_PREFIX = 6
 """Minimum number of characters of an id to name a report."""

@@ -9,7 +9,7 @@
   relationships by weight; `speakers`: the entities that are speakers; `entity_digests`, `edge_digests`: digests of the
   instances that descriptions are based on (`graph.Instances`), for the next update.
 - `keys.*` (`hash`, `entity`; `part`, `part_entity`): the keys of an entity's names and the words of its names, by hash,
-  ascending (`mentions.entity_of_key`, `entities_with`).
+  ascending (`name_lookup.entity_of_key`, `entities_with`).
 - `ids.*`: the rows of a table by the hashes of their ids, names or words, ascending (`mentions.hash_of`).
 - `walk.*`: the sentence–entity graph (`retrieval.walk`), between sentences and names. A passage is a chunk with the
   title of its document.
@@ -36,6 +36,7 @@ from conspectus.algorithms.ranking import Floats, postings, ranges
 from conspectus.algorithms.statistics import Ints, concatenated, numbers_of, repeated, unique_numbers
 from conspectus.index import LISTED, Arrays, Index, edge_ranks
 from conspectus.indexing.graph import Names
+from conspectus.name_lookup import hashes_of_keys, words_of_names
 from conspectus.rows import Chunk, Document, content_id
 from conspectus.text.language import ENGLISH, gives_instructions
 from conspectus.text.language_rules import rules_of
@@ -46,11 +47,9 @@ from conspectus.text.mentions import (
     find_known,
     find_runs,
     hash_of,
-    hashes_of_keys,
     lead_subjects,
     title_key,
     units,
-    words_of_names,
 )
 from conspectus.text.sentence_table import SentenceTable, lines_at
 from conspectus.text.vocabulary import Vocabulary

@@ -19,6 +19,7 @@ from conspectus.messages import wording
 from conspectus.models.base import Model, writes
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.search import Searcher
+from conspectus.name_lookup import entity_of_key
 from conspectus.references import (
     TABLES,
     Reference,
@@ -47,7 +48,6 @@ from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, Reduce
 from conspectus.tasks.base import Context, Row, render
 from conspectus.text.cleaning import content_of
 from conspectus.text.language import ENGLISH, gives_instructions, question_language
-from conspectus.text.mentions import entity_of_key
 from conspectus.text.question import read_question
 from conspectus.text.words import CJK, UNSPACED, is_unspaced, name_key, search_terms
 

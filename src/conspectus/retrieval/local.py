@@ -10,15 +10,16 @@ from conspectus.algorithms.ranking import Floats, highest, ranges
 from conspectus.index import Chosen, Index, edge_ranks
 from conspectus.index_models import cosines, question_vectors
 from conspectus.models.base import Model
+from conspectus.name_lookup import declined_stems, entity_of_key
 from conspectus.retrieval import method
 from conspectus.retrieval.base import answer_within, first_chunks, most_chunks, pack
 from conspectus.retrieval.bm25 import scores_of
 from conspectus.rows import Answer, Claim, Entity, Relationship, Report
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks.base import Context
-from conspectus.text.mentions import entity_of_key, units
+from conspectus.text.mentions import units
 from conspectus.text.question import read_question
-from conspectus.text.words import CJK, STOPWORDS, declined_stems, name_key, stem, stems, without_particles
+from conspectus.text.words import CJK, STOPWORDS, name_key, stem, stems, without_particles
 
 MOST_NAMED = 10
 """Maximum number of entities that the context starts from."""

@@ -9,7 +9,7 @@ everywhere, in any case; in Chinese this suffices. Quotations and dates as menti
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from itertools import chain
@@ -19,11 +19,10 @@ import numpy as np
 
 from conspectus.algorithms.ranking import positions
 from conspectus.algorithms.statistics import Bools, Ints, numbers_of, repeated
-from conspectus.rows import column
 from conspectus.text.language import ENGLISH, function_words, read_word_sets, text_pattern
 from conspectus.text.language_rules import UNCASED
 from conspectus.text.vocabulary import Vocabulary
-from conspectus.text.words import CJK, STOPWORDS, WORDS_CACHED, Keyed, entity_keys, name_key
+from conspectus.text.words import CJK, STOPWORDS, WORDS_CACHED, name_key
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -108,42 +107,6 @@ def hash_of(pieces: Sequence[str]) -> int:
     """Return the 64-bit hash by which an index looks up a name."""
     text = " ".join(pieces).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
-
-
-def hashes_of_keys(index: Keyed) -> dict[str, Any]:
-    """Return the hashes of all keys (`words.entity_keys`), ascending, and the number of each one's entity."""
-    hashes: dict[int, int] = {}
-    for key, number in entity_keys(index).items():
-        hashes.setdefault(hash_of(units(key)), number)
-    ascending = sorted(hashes)
-    entities = np.array([hashes[code] for code in ascending], np.int32)
-    return {"keys.hash": np.array(ascending, np.uint64), "keys.entity": entities}
-
-
-def entity_of_key(key: str, index: Keyed) -> int | None:
-    """Return the number of the entity that has a key, or None."""
-    hashes, entities = index.looked_up(hashes_of_keys, "keys.hash", "keys.entity")
-    at = int(positions(hashes[:], np.array([hash_of(units(key))], np.uint64))[0])
-    return int(entities[at]) if at >= 0 else None
-
-
-def words_of_names(index: Keyed) -> dict[str, Any]:
-    """Return the hashes of the words of entity names, ascending, and the number of each one's entity."""
-    names = column(index.entities, "name")
-    words = [(word, number) for number, name in enumerate(names) for word in set(name_key(name).split())]
-    hashes = np.array([hash_of([word]) for word, _ in words], np.uint64)
-    order = np.argsort(hashes, kind="stable")
-    entities = np.array([number for _, number in words], np.int32)
-    return {"keys.part": hashes[order], "keys.part_entity": entities[order]}
-
-
-def entities_with(words: Collection[str], index: Keyed) -> set[int]:
-    """Return the numbers of the entities whose names contain all the words (at least one must be given)."""
-    hashes, entities = index.looked_up(words_of_names, "keys.part", "keys.part_entity")
-    codes: Ints = np.array([hash_of([word]) for word in words], np.uint64)
-    first, last = (np.searchsorted(hashes[:], codes, side).tolist() for side in ("left", "right"))
-    named: list[list[int]] = [entities[a:b].tolist() for a, b in zip(first, last, strict=True)]
-    return set(named[0]).intersection(*named)
 
 
 def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints]:

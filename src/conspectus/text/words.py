@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache, partial, wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from conspectus.lazy import lazy_module
-from conspectus.rows import Entity, column
 from conspectus.text.language import (
     ENGLISH,
     Languages,
@@ -249,55 +248,6 @@ def stems(words: Iterable[str]) -> frozenset[str]:
 def search_terms(text: str, index: Languages) -> list[str]:
     """Return the search terms of a text for an index: stemmed in all of its languages."""
     return terms(text, *index.languages)
-
-
-class Keyed(Languages, Protocol):
-    """An index in which names are looked up."""
-
-    @property
-    def entities(self) -> Sequence[Entity]: ...
-    def looked_up(self, make: Callable[[Any], dict[str, Any]], *names: str) -> list[Any]: ...
-
-
-def entity_keys(index: Keyed) -> Mapping[str, int]:
-    """Return the numbers of entities by the keys of their names and aliases (see `name_key`).
-
-    A name also has a key with its last word stemmed; a name of one word that is no concept has it only if the word
-    ends in s, since "main" is not Maine. An alias shared by several entities has no entity. A name takes precedence
-    over an alias, and an alias over the stem of another name.
-    """
-    names = [name_key(name) for name in column(index.entities, "name")]
-    keys: dict[str, int] = {key: number for number, key in reversed([*enumerate(names)])}
-    aliases: dict[str, set[int]] = {}
-    for number, own in enumerate(column(index.entities, "aliases")):
-        for alias in own:
-            aliases.setdefault(name_key(alias), set()).add(number)
-    for key, numbers in aliases.items():
-        if len(numbers) == 1:
-            keys.setdefault(key, min(numbers))
-    for number, (key, kind) in enumerate(zip(names, column(index.entities, "type"), strict=True)):
-        *head, last = key.split() or [""]
-        if head or kind == "concept" or last.endswith("s"):
-            keys.setdefault(" ".join((*head, stem(last))), number)
-    for key, number in list(keys.items()):
-        for stems in declined_stems(key, index.languages):
-            keys.setdefault(stems, number)
-    return keys
-
-
-def declined_stems(key: str, languages: Sequence[str]) -> Iterator[str]:
-    """Yield a key with the case endings of its words removed, for each language that declines names."""
-    for language in sorted(INFLECTING.intersection(languages)):
-        yield " ".join(_ending_removed(word, language) for word in key.split())
-
-
-LEAST_STEM = 4
-"""Minimum letters of the stem of a German name; with fewer, Mars and Maren would both be mar."""
-
-
-def _ending_removed(word: str, language: str) -> str:
-    bare = undeclined(word, language)
-    return word.removesuffix("s") if language == "de" and len(bare) < LEAST_STEM else bare
 
 
 _WORD = re.compile(r"[^\W_]+")

@@ -35,6 +35,7 @@ from conspectus.models.extractive.sentence_store import (
     subject_terms,
     words_of,
 )
+from conspectus.name_lookup import entities_with
 from conspectus.references import Reference, strip, write
 from conspectus.rows import Chunk, Report
 from conspectus.tasks import (
@@ -50,7 +51,6 @@ from conspectus.tasks import (
 )
 from conspectus.tasks.base import Context
 from conspectus.text.language import language_of, question_language
-from conspectus.text.mentions import entities_with
 from conspectus.text.question import Question, is_short
 from conspectus.text.sentences import states
 from conspectus.text.words import name_key, search_terms

@@ -14,8 +14,8 @@ import numpy as np
 from conspectus.algorithms.ranking import Floats, Ints, Postings, idf, positions
 from conspectus.index import Index, all_speakers
 from conspectus.models.extractive.sentence_store import SentenceStore, title_words
+from conspectus.name_lookup import entities_with, entity_of_key
 from conspectus.rows import Span, column
-from conspectus.text.mentions import entities_with, entity_of_key
 from conspectus.text.question import Question, other_forms, read_question
 from conspectus.text.sentences import states
 from conspectus.text.words import PAIRED, UNSPACED, name_key, search_terms, stem, terms

@@ -1,0 +1,100 @@
+"""Look up the entities of an index by their names: by the whole name or an alias, or by the words of the name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from conspectus.algorithms.ranking import positions
+from conspectus.algorithms.statistics import Ints
+from conspectus.rows import Entity, column
+from conspectus.text.language import Languages
+from conspectus.text.mentions import hash_of, units
+from conspectus.text.words import INFLECTING, name_key, stem, undeclined
+
+
+class Keyed(Languages, Protocol):
+    """An index in which names are looked up."""
+
+    @property
+    def entities(self) -> Sequence[Entity]: ...
+    def looked_up(self, make: Callable[[Any], dict[str, Any]], *names: str) -> list[Any]: ...
+
+
+def entity_keys(index: Keyed) -> Mapping[str, int]:
+    """Return the numbers of entities by the keys of their names and aliases (see `name_key`).
+
+    A name also has a key with its last word stemmed; a name of one word that is no concept has it only if the word
+    ends in s, since "main" is not Maine. An alias shared by several entities has no entity. A name takes precedence
+    over an alias, and an alias over the stem of another name.
+    """
+    names = [name_key(name) for name in column(index.entities, "name")]
+    keys: dict[str, int] = {key: number for number, key in reversed([*enumerate(names)])}
+    aliases: dict[str, set[int]] = {}
+    for number, own in enumerate(column(index.entities, "aliases")):
+        for alias in own:
+            aliases.setdefault(name_key(alias), set()).add(number)
+    for key, numbers in aliases.items():
+        if len(numbers) == 1:
+            keys.setdefault(key, min(numbers))
+    for number, (key, kind) in enumerate(zip(names, column(index.entities, "type"), strict=True)):
+        *head, last = key.split() or [""]
+        if head or kind == "concept" or last.endswith("s"):
+            keys.setdefault(" ".join((*head, stem(last))), number)
+    for key, number in list(keys.items()):
+        for stems in declined_stems(key, index.languages):
+            keys.setdefault(stems, number)
+    return keys
+
+
+def declined_stems(key: str, languages: Sequence[str]) -> Iterator[str]:
+    """Yield a key with the case endings of its words removed, for each language that declines names."""
+    for language in sorted(INFLECTING.intersection(languages)):
+        yield " ".join(_ending_removed(word, language) for word in key.split())
+
+
+LEAST_STEM = 4
+"""Minimum letters of the stem of a German name; with fewer, Mars and Maren would both be mar."""
+
+
+def _ending_removed(word: str, language: str) -> str:
+    bare = undeclined(word, language)
+    return word.removesuffix("s") if language == "de" and len(bare) < LEAST_STEM else bare
+
+
+def hashes_of_keys(index: Keyed) -> dict[str, Any]:
+    """Return the hashes of all keys (`entity_keys`), ascending, and the number of each one's entity."""
+    hashes: dict[int, int] = {}
+    for key, number in entity_keys(index).items():
+        hashes.setdefault(hash_of(units(key)), number)
+    ascending = sorted(hashes)
+    entities = np.array([hashes[code] for code in ascending], np.int32)
+    return {"keys.hash": np.array(ascending, np.uint64), "keys.entity": entities}
+
+
+def entity_of_key(key: str, index: Keyed) -> int | None:
+    """Return the number of the entity that has a key, or None."""
+    hashes, entities = index.looked_up(hashes_of_keys, "keys.hash", "keys.entity")
+    at = int(positions(hashes[:], np.array([hash_of(units(key))], np.uint64))[0])
+    return int(entities[at]) if at >= 0 else None
+
+
+def words_of_names(index: Keyed) -> dict[str, Any]:
+    """Return the hashes of the words of entity names, ascending, and the number of each one's entity."""
+    names = column(index.entities, "name")
+    words = [(word, number) for number, name in enumerate(names) for word in set(name_key(name).split())]
+    hashes = np.array([hash_of([word]) for word, _ in words], np.uint64)
+    order = np.argsort(hashes, kind="stable")
+    entities = np.array([number for _, number in words], np.int32)
+    return {"keys.part": hashes[order], "keys.part_entity": entities[order]}
+
+
+def entities_with(words: Collection[str], index: Keyed) -> set[int]:
+    """Return the numbers of the entities whose names contain all the words (at least one must be given)."""
+    hashes, entities = index.looked_up(words_of_names, "keys.part", "keys.part_entity")
+    codes: Ints = np.array([hash_of([word]) for word in words], np.uint64)
+    first, last = (np.searchsorted(hashes[:], codes, side).tolist() for side in ("left", "right"))
+    named: list[list[int]] = [entities[a:b].tolist() for a, b in zip(first, last, strict=True)]
+    return set(named[0]).intersection(*named)
