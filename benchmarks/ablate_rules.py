@@ -72,7 +72,7 @@ MEASURED_BY: Mapping[str, tuple[str, ...]] = {
     "text/types.py": ("languages", "sample", "names"),
     "text/uncased.py": ("languages", "chinese"),
     "text/*": ("languages", "terms", "names", "sample"),
-    "models/extractive/relation_paths.py": (),  # paths through given triples: `conspectus eval qa` on MetaQA
+    "relation_paths.py": (),  # paths through given triples: `conspectus eval qa` on MetaQA
     "models/extractive/graph.py": ("graph",),
     "models/extractive/*": ("answers", "graph"),
     "name_lookup.py": ("languages", "names", "rankings"),

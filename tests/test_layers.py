@@ -26,6 +26,7 @@ OPENED = VALUES | {
     "configuration",
     "index",
     "name_lookup",
+    "relation_paths",
     "sentence_graph",
     "triple_graph",
 }
@@ -45,11 +46,13 @@ ALLOWED: dict[str, set[str]] = {
     "references": {"rows"},
     "text": {"algorithms", "errors", "lazy", "rows", "workers"},
     "name_lookup": {"algorithms", "rows", "text"},
+    "relation_paths": {"index", "text", "triple_graph"},
     "tasks": {"references", "rows"},
     "storage": VALUES | {"index"},
     "readers": VALUES,
     "models": VALUES
-    | {"algorithms", "text", "tasks", "index", "name_lookup", "sentence_graph", "triple_graph"},
+    | {"algorithms", "text", "tasks", "index"}
+    | {"name_lookup", "relation_paths", "sentence_graph", "triple_graph"},
     "corrections": VALUES | {"storage", "text"},
     "filters": ENGINE,
     "workers": {"errors", "lazy", "rows", "__version__"},

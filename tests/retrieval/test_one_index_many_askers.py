@@ -20,12 +20,13 @@ from conspectus.models.base import Tick, no_tick
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.search import QUESTIONS as QUESTIONS_CACHED
 from conspectus.models.extractive.search import Searcher
+from conspectus.relation_paths import likeness, root, roots_of_label
 from conspectus.retrieval import METHODS
 from conspectus.retrieval.base import extractive
 from conspectus.rows import Answer
 from conspectus.settings import Settings
 from conspectus.text.mentions import is_name
-from conspectus.text.words import likeness, name_key, root, roots_of_label, stem, undeclined
+from conspectus.text.words import name_key, stem, undeclined
 
 SAMPLE = Path(__file__).parents[2] / "src" / "conspectus" / "sample"
 QUESTIONS = (

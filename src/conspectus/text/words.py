@@ -1,4 +1,4 @@
-"""Words: tokens, stop words, stems, search terms, keys of names, and words of like meaning."""
+"""Words: tokens, stop words, stems, search terms and keys of names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from conspectus.text.language import (
     Languages,
     function_words,
     language_of,
-    read_data,
     read_word_sets,
     text_pattern,
 )
@@ -89,7 +88,6 @@ VAGUE = _LISTS["vague"]
 
 _SCRIPTS = re.compile(rf"{CJK.pattern}+|(?:(?!{CJK.pattern})[^\W\d_])+|\d+")
 
-WH = frozenset("what which who whom whose when where why how whether".split())
 
 _STEMMERS = dict(pair.split(":") for pair in _LISTS["stemmers"])
 """Snowball's name of each language that it supports; words of other languages are stemmed as English."""
@@ -248,56 +246,3 @@ def stems(words: Iterable[str]) -> frozenset[str]:
 def search_terms(text: str, index: Languages) -> list[str]:
     """Return the search terms of a text for an index: stemmed in all of its languages."""
     return terms(text, *index.languages)
-
-
-_WORD = re.compile(r"[^\W_]+")
-_CAMEL = re.compile("(?<=[a-zß-öø-ÿа-яё])(?=[A-ZÀ-ÖØ-ÞА-ЯЁ])")
-_AGENT = ("or", "er", "e")
-
-
-def _groups(name: str) -> list[list[str]]:
-    """Return the groups of words in a list whose groups are separated by semicolons."""
-    return [group.split() for group in read_data("words")[name].split(";")]
-
-
-@cache
-def _base_forms() -> dict[str, str]:
-    return {form: forms[0] for forms in _groups("irregular_forms") for form in forms}
-
-
-@lru_cache(WORDS_CACHED)
-def root(word: str) -> str:
-    """Return the root that the forms of a word share: `direct` for directed, director and directs."""
-    word = stem(_base_forms().get(word, word))
-    for ending in _AGENT:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
-
-
-@cache
-def _meanings() -> dict[str, frozenset[int]]:
-    groups: dict[str, set[int]] = {}
-    for number, group in enumerate(_groups("alike")):
-        for word in group:
-            groups.setdefault(root(word), set()).add(number)
-    return {word: frozenset(numbers) for word, numbers in groups.items()}
-
-
-@lru_cache(WORDS_CACHED)
-def roots_of_label(label: str) -> tuple[str, ...]:
-    """Return the roots of a label's words that carry content, or of all its words if none does."""
-    words = _WORD.findall(fold(_CAMEL.sub(" ", label)))
-    return tuple(dict.fromkeys(root(w) for w in words if is_content(w))) or tuple(map(root, words))
-
-
-@lru_cache(WORDS_CACHED)
-def likeness(one: str, other: str) -> float:
-    """Return the similarity of two roots, 0 to 1: equal, one ending in the other, or of like meaning."""
-    if one == other:
-        return 1.0
-    meanings = _meanings()
-    if meanings.get(one, frozenset()) & meanings.get(other, frozenset()):
-        return 0.7
-    short, long = sorted((one, other), key=len)
-    return 0.85 if len(short) >= 4 and long.endswith(short) else 0.0

@@ -16,9 +16,9 @@ from conspectus.index import Index
 from conspectus.lazy import lazy_module
 from conspectus.models.base import performs
 from conspectus.models.extractive.rank_sentences import chunk_ranks
-from conspectus.models.extractive.relation_paths import PathFinder
 from conspectus.models.extractive.search import Searcher
 from conspectus.models.extractive.sentence_store import name_entities
+from conspectus.relation_paths import PathFinder
 from conspectus.rows import ReasoningPath
 from conspectus.tasks import (
     ChooseRelations,

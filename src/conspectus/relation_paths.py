@@ -4,7 +4,8 @@ A path leads from what a question names to what it asks for. It is compared with
 expressed by a relation of the path, and each relation by a word; the end should be of the requested type; and words
 nearer to the name in the question should be expressed earlier on the path. Nothing here is specific to one graph: types
 are inferred from the ends of relations and their labels. A step is written as its way (see `triple_graph.Ways`): the
-number of the relation times 2, plus 1 if it is followed against its direction.
+number of the relation times 2, plus 1 if it is followed against its direction. Words are compared by their roots and
+meanings (`likeness`).
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from itertools import chain, combinations, groupby, pairwise
 import numpy as np
 
 from conspectus.index import Index
-from conspectus.text.language import read_word_sets
+from conspectus.text.language import read_data, read_word_sets
 from conspectus.text.question import read_question
-from conspectus.text.words import WH, WORDS_CACHED, is_content, likeness, name_key, root, roots_of_label
+from conspectus.text.words import WORDS_CACHED, fold, is_content, name_key, stem
 from conspectus.triple_graph import TripleGraph
 
 # Figures: of MetaQA's questions of one, two and three steps, 100 each, 98, 99 and 95 % are answered correctly
@@ -57,6 +58,7 @@ _YEAR = re.compile(r"\b\d{3,4}\b")
 _NUMBER = re.compile(r"[\d.,]+%?")
 _TOKEN = re.compile(r"[^\W_]+")
 _ADJECTIVE = re.compile(r"^(?:main|first|last|other|own|real)$|.(?:ary|ial|ional|ive|ous|ful|ish)$")
+_WH = frozenset("what which who whom whose when where why how whether".split())
 _DO, _BE = frozenset("do does did".split()), frozenset("is are was were".split())
 _EXPRESSIVE = frozenset(("when", "where"))
 """Question words that a relation's label may express: year, place."""
@@ -258,12 +260,12 @@ def parse(question: str, name: str) -> GraphQuestion:
     starts = (i for i in range(count - size + 1) if words[i : i + size] == name_words)
     start = next(starts, count)
     inside = range(start, min(count, start + size))
-    wh = next((i for i, word in enumerate(words) if word in WH and i not in inside), 0)
+    wh = next((i for i, word in enumerate(words) if word in _WH and i not in inside), 0)
     verb_behind_name = _verb_is_asked(words[wh + 1 : inside.start])
     roots: list[str] = []
     distances: list[float] = []
     for i, word in enumerate(words):
-        builds_question = word in WH | _REQUESTS | _PERSON_WORDS or not is_content(word)
+        builds_question = word in _WH | _REQUESTS | _PERSON_WORDS or not is_content(word)
         if i in inside or (builds_question and word not in _EXPRESSIVE):
             continue
         before_name = i < inside.start
@@ -284,7 +286,7 @@ def parse(question: str, name: str) -> GraphQuestion:
 def _verb_is_asked(words: Sequence[str]) -> bool:
     """Return whether the verb after the name is what is asked, by the words between question word and name."""
     verb = next((i for i, word in enumerate(words) if word in _DO | _BE), len(words))
-    if (WH | {"that"}).intersection(words[verb:]):
+    if (_WH | {"that"}).intersection(words[verb:]):
         return False
     return any(word in _DO for word in words[verb:]) or words[verb + 1 : verb + 2] in (["the"], ["a"], ["an"])
 
@@ -299,3 +301,57 @@ def _focus(words: Sequence[str], wh: int, name: range) -> str:
         if is_content(words[i]) and words[i] not in _REQUESTS and not _ADJECTIVE.search(words[i]):
             return "" if words[i] in _PERSON_WORDS else root(words[i])
     return ""
+
+
+# Words of relations
+
+_CAMEL = re.compile("(?<=[a-zß-öø-ÿа-яё])(?=[A-ZÀ-ÖØ-ÞА-ЯЁ])")
+_AGENT = ("or", "er", "e")
+
+
+def _groups(name: str) -> list[list[str]]:
+    """Return the groups of words in a list whose groups are separated by semicolons."""
+    return [group.split() for group in read_data("words")[name].split(";")]
+
+
+@cache
+def _base_forms() -> dict[str, str]:
+    return {form: forms[0] for forms in _groups("irregular_forms") for form in forms}
+
+
+@lru_cache(WORDS_CACHED)
+def root(word: str) -> str:
+    """Return the root that the forms of a word share: `direct` for directed, director and directs."""
+    word = stem(_base_forms().get(word, word))
+    for ending in _AGENT:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+@cache
+def _meanings() -> dict[str, frozenset[int]]:
+    groups: dict[str, set[int]] = {}
+    for number, group in enumerate(_groups("alike")):
+        for word in group:
+            groups.setdefault(root(word), set()).add(number)
+    return {word: frozenset(numbers) for word, numbers in groups.items()}
+
+
+@lru_cache(WORDS_CACHED)
+def roots_of_label(label: str) -> tuple[str, ...]:
+    """Return the roots of a label's words that carry content, or of all its words if none does."""
+    words = _TOKEN.findall(fold(_CAMEL.sub(" ", label)))
+    return tuple(dict.fromkeys(root(w) for w in words if is_content(w))) or tuple(map(root, words))
+
+
+@lru_cache(WORDS_CACHED)
+def likeness(one: str, other: str) -> float:
+    """Return the similarity of two roots, 0 to 1: equal, one ending in the other, or of like meaning."""
+    if one == other:
+        return 1.0
+    meanings = _meanings()
+    if meanings.get(one, frozenset()) & meanings.get(other, frozenset()):
+        return 0.7
+    short, long = sorted((one, other), key=len)
+    return 0.85 if len(short) >= 4 and long.endswith(short) else 0.0
