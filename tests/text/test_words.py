@@ -9,16 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from conspectus.text.words import (
-    cached_by_hash,
-    fold,
-    is_content,
-    name_key,
-    stem,
-    terms,
-    tokens_in,
-    unspaced_terms,
-)
+from conspectus.lazy import cached_by_hash
+from conspectus.text.words import fold, is_content, name_key, stem, terms, tokens_in, unspaced_terms
 
 
 @given(st.text(max_size=30))

@@ -6,20 +6,12 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from conspectus.lazy import cached_by_hash
 from conspectus.text.cleaning import is_data
 from conspectus.text.language import ENGLISH, function_words, text_pattern
 from conspectus.text.language_rules import rules_of
 from conspectus.text.question import question_pattern
-from conspectus.text.words import (
-    CJK,
-    SMALL,
-    STOPWORDS,
-    UNSPACED,
-    VAGUE,
-    cached_by_hash,
-    is_unspaced,
-    stopwords,
-)
+from conspectus.text.words import CJK, SMALL, STOPWORDS, UNSPACED, VAGUE, is_unspaced, stopwords
 
 _WIDE = re.compile(
     rf"(?=[。！？；…!?])(?:[。！？；…]++(?!\s*等)|(?<={CJK.pattern})[!?]+(?=[”’」』）》]*{CJK.pattern}))[”’」』）》]*"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache, partial, wraps
+from functools import cache, lru_cache, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from conspectus.lazy import lazy_module
 from conspectus.text.language import (
@@ -40,32 +40,6 @@ WORD = re.compile(r"\w++(?:['’]\w++)*+")
 WORDS_CACHED = 1 << 17
 """Words or names whose results are cached, per cache: a corpus of 1 M tokens has about 50,000 different ones. A full
 cache takes about 20 MB, for as long as the process runs."""
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def cached_by_hash(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Cache up to `most` results of a function of texts by the 64-bit hash of its arguments, in a sixth of the memory
-    that keeping the texts would take. Two of a million sentences have the same hash once in 40 million runs.
-    """
-
-    def cached(function: Callable[P, T]) -> Callable[P, T]:
-        results: dict[int, T] = {}
-
-        @wraps(function)
-        def call(*arguments: P.args, **named: P.kwargs) -> T:
-            key = hash((arguments, *named.items()) if named else arguments)
-            result = results.get(key)
-            if result is None:
-                if len(results) >= most:
-                    results.clear()
-                results[key] = result = function(*arguments, **named)
-            return result
-
-        return call
-
-    return cached
-
 
 SMALL = "a-z" + "".join(c for c in map(chr, range(0xB5, 0x588)) if c.islower()) + "\u1e01-\u1eff\u1f00-\u1f07"
 """Lower-case letters of Latin, Greek, Cyrillic and Armenian, for a character class of a regular expression."""

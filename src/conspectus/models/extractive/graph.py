@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, combinations, product
 
+from conspectus.lazy import cached_by_hash
 from conspectus.messages import Wording, wording
 from conspectus.models.base import performs
 from conspectus.models.extractive.sentence_store import (
@@ -41,7 +42,7 @@ from conspectus.text.language import language_of
 from conspectus.text.mentions import units
 from conspectus.text.question import question_pattern
 from conspectus.text.sentences import quality
-from conspectus.text.words import cached_by_hash, is_unspaced, name_key, unspaced_terms
+from conspectus.text.words import is_unspaced, name_key, unspaced_terms
 
 STRENGTH = 8.0
 """Strength of every relationship, on the scale of 1 to 10 that language models use. It only orders those of equal
