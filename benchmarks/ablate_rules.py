@@ -75,6 +75,7 @@ MEASURED_BY: Mapping[str, tuple[str, ...]] = {
     "relation_paths.py": (),  # paths through given triples: `conspectus eval qa` on MetaQA
     "models/extractive/graph.py": ("graph",),
     "models/extractive/*": ("answers", "graph"),
+    "content.py": ("terms", "rankings"),
     "name_lookup.py": ("languages", "names", "rankings"),
     "sentence_graph.py": ("rankings",),
     "algorithms/sentence_walk.py": ("rankings",),
@@ -244,9 +245,9 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoade
 
 _cache: Path | None = None
 """Folder that caches documents and indexes which the current variant cannot affect."""
-READING = ("text/cleaning.py", "text/language.py", "text/words.py")
+READING = ("content.py", "text/cleaning.py", "text/language.py", "text/words.py")
 """Files that affect how documents are read, so that variants of them use no cache."""
-INDEXING = ("text/", "name_lookup.py")
+INDEXING = ("text/", "content.py", "name_lookup.py")
 """Files, or openings of their paths, that affect indexes, so that variants of them build their own."""
 
 

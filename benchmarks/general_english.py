@@ -25,7 +25,8 @@ from textwrap import fill
 import numpy as np
 
 from conspectus.algorithms.statistics import Bools
-from conspectus.text.cleaning import omitted, without
+from conspectus.content import without
+from conspectus.text.cleaning import omitted
 from conspectus.text.language import ENGLISH
 from conspectus.text.phrases import FREQUENT
 from conspectus.text.sentences import sentences

@@ -19,7 +19,7 @@ import conspectus
 
 PACKAGE = Path(__file__).parents[1] / "src" / "conspectus"
 
-VALUES = {"errors", "lazy", "messages", "references", "rows", "settings", "tokens"}
+VALUES = {"content", "errors", "lazy", "messages", "references", "rows", "settings", "tokens"}
 """Modules of rows, numbers, texts and settings, which depend on nothing that uses them."""
 OPENED = VALUES | {
     "community_context",
@@ -44,7 +44,8 @@ ALLOWED: dict[str, set[str]] = {
     "settings": {"errors"},
     "tokens": {"errors"},
     "references": {"rows"},
-    "text": {"algorithms", "errors", "lazy", "rows", "workers"},
+    "content": {"rows"},
+    "text": {"algorithms", "content", "errors", "lazy", "rows", "workers"},
     "name_lookup": {"algorithms", "rows", "text"},
     "relation_paths": {"index", "text", "triple_graph"},
     "tasks": {"references", "rows"},
@@ -71,7 +72,7 @@ ALLOWED: dict[str, set[str]] = {
         "workers",
     },
     "evaluation": PUBLIC,
-    "interchange": PUBLIC | {"algorithms"},
+    "interchange": PUBLIC | {"algorithms", "content"},
     "cli": PUBLIC | {"server"},
     "server": PUBLIC | {"api", "evaluation", "interchange"},
 }

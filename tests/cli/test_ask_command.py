@@ -12,12 +12,12 @@ import pytest
 from typer.testing import Result
 
 from conspectus import api
+from conspectus.content import without
 from conspectus.errors import BadKey, BadReply
 from conspectus.index import Index
 from conspectus.messages import is_empty_answer
 from conspectus.rows import Answer
 from conspectus.storage import store
-from conspectus.text.cleaning import without
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]

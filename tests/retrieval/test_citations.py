@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from making import a_built_index, a_claim, a_report, an_index
 
 import conspectus
+from conspectus.content import excerpt
 from conspectus.evaluation.grounding import sentences_of
 from conspectus.index import Index
 from conspectus.messages import wording
@@ -22,7 +23,6 @@ from conspectus.models.extractive.search import RankedSentence, Searcher
 from conspectus.references import TABLES, Reference, strip
 from conspectus.retrieval.base import MOST_SOURCES, cite, row_of
 from conspectus.rows import Citation, Entity, Source, Span, distinct_sources
-from conspectus.text.cleaning import excerpt
 
 SWARM = "Bees swarm in May when the hive is full."
 WAX = "The yellow wax that the bees leave is sold\nby the pound in Quenda."

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from making import a_built_index, a_document
 from work import grows_linearly
 
+from conspectus.content import content_of, without
 from conspectus.index import Index
 from conspectus.indexing.chunks import chunk
 from conspectus.indexing.read import read_texts
 from conspectus.retrieval.base import cite
 from conspectus.rows import Document
 from conspectus.settings import ChunkSettings, ReadSettings
-from conspectus.text.cleaning import content_of, omitted, without, without_markup
+from conspectus.text.cleaning import omitted, without_markup
 
 PROSE = "The quay is long, and its gate closes at night."
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from making import some_documents
 from work import grows_linearly
 
-from conspectus.text.cleaning import excerpt, omitted
+from conspectus.content import excerpt
+from conspectus.text.cleaning import omitted
 from conspectus.text.sentence_table import REPEATED, Lines, SentenceTable, find_sentences
 
 SUBJECTS = ("The ferry", "A heron", "The old lock", "Every miller", "No baker", "The tall mast", "One carter")

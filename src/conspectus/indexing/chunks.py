@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from conspectus.algorithms.statistics import Floats, Ints, numbers_of
+from conspectus.content import content_of
 from conspectus.errors import ModelError, Unusable
 from conspectus.models.base import Model, Tick, no_tick, performed, portable, run_sync, writes
 from conspectus.rows import Chunk, Document, Failure, Span, content_id
@@ -36,7 +37,6 @@ from conspectus.tasks import (
     Task,
     Turn,
 )
-from conspectus.text.cleaning import content_of
 from conspectus.text.language import read_word_sets
 from conspectus.text.types import CALENDAR
 from conspectus.text.words import CJK, STOPWORDS, name_key

@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conspectus.algorithms.ranking import VectorLists
+from conspectus.content import excerpt
 from conspectus.index import Index
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.embedders import Embedder, Prefixes, known_prefixes, same_model
 from conspectus.rows import Chunk, Document
 from conspectus.storage.arrays import NEAR
-from conspectus.text.cleaning import excerpt
 from conspectus.triple_graph import TripleGraph
 
 if TYPE_CHECKING:

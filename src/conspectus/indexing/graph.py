@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conspectus.algorithms.statistics import Ints, unique_numbers
+from conspectus.content import content_of
 from conspectus.errors import ModelError
 from conspectus.indexing.chunks import Extractions
 from conspectus.lazy import lazy_module
@@ -41,7 +42,6 @@ from conspectus.rows import (
 )
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import ConfirmJoins, Extraction, FoundClaim, FoundTriple
-from conspectus.text.cleaning import content_of
 from conspectus.text.language import read_word_sets, text_pattern
 from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES
 from conspectus.text.lexicon import sources

@@ -14,6 +14,7 @@ import numpy as np
 
 from conspectus import tokens
 from conspectus.community_context import CommunityContextBuilder
+from conspectus.content import content_of
 from conspectus.corrections import Correction
 from conspectus.index import Index
 from conspectus.indexing.arrays import (
@@ -54,7 +55,6 @@ from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple,
 from conspectus.settings import Settings
 from conspectus.storage.tables import paused_garbage_collection
 from conspectus.tasks import ConfirmJoins, Extraction
-from conspectus.text.cleaning import content_of
 from conspectus.text.language import gives_instructions, in_languages, languages_in
 from conspectus.text.lexicon import Lexicon, read_lexicon, read_sentences
 from conspectus.text.sentence_table import map_sentences

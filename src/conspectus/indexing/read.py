@@ -33,6 +33,7 @@ from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
+from conspectus.content import Omitted
 from conspectus.errors import NothingToIndex, UsageError, WorkerEnded
 from conspectus.readers import (
     FORMATS,
@@ -50,7 +51,7 @@ from conspectus.readers.records import record
 from conspectus.readers.sources import copied, files_at, is_address, parse_file, unreadable
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped, content_id
 from conspectus.storage.manifests import is_index
-from conspectus.text.cleaning import Omitted, examined
+from conspectus.text.cleaning import examined
 from conspectus.text.language import with_languages
 from conspectus.tokens import well_formed
 from conspectus.workers import Processes, Workers

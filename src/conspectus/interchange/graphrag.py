@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from conspectus import Index, tokens
+from conspectus.content import content_of, excerpt
 from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.indexing.given_graph import same_name, with_sentences
 from conspectus.readers import newlines
@@ -39,7 +40,7 @@ from conspectus.rows import (
     content_id,
 )
 from conspectus.storage import store
-from conspectus.text.cleaning import content_of, excerpt, omitted
+from conspectus.text.cleaning import omitted
 from conspectus.text.language import with_languages
 from conspectus.text.sentences import located
 

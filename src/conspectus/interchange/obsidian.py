@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from conspectus import Index
+from conspectus.content import excerpt
 from conspectus.errors import UsageError
 from conspectus.retrieval.base import cite
 from conspectus.rows import Citation, Document, Entity, Report, snippet
-from conspectus.text.cleaning import excerpt
 
 MAX_NAME_CHARS = 100
 """Maximum characters of a file name: with number and suffix it stays below the 255 bytes that file systems allow."""

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from conspectus import tokens
 from conspectus.algorithms.ranking import Floats, highest
+from conspectus.content import content_of
 from conspectus.errors import ModelError, NotSupported
 from conspectus.index import BoundedCache, Index
 from conspectus.index_models import vectors_if_read
@@ -46,7 +47,6 @@ from conspectus.rows import (
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, Task
 from conspectus.tasks.base import Context, Row, render
-from conspectus.text.cleaning import content_of
 from conspectus.text.language import ENGLISH, gives_instructions, question_language
 from conspectus.text.question import read_question
 from conspectus.text.words import CJK, UNSPACED, is_unspaced, name_key, search_terms

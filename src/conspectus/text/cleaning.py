@@ -13,19 +13,13 @@ references under no heading, 82,297 under a heading (and "ScopusGoogle Scholar" 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import accumulate, islice, pairwise
+from itertools import islice, pairwise
 
-from conspectus.rows import Document
+from conspectus.content import Content, Omitted, Span, content_outside, merged_edges, without
 from conspectus.text.language import guess_document, text_pattern
-
-Omitted = tuple[int, ...]
-"""The spans of a text that are no content, as ascending starts and ends: `[0]` and `[1]` are those of the first."""
-Span = tuple[int, int]
-"""Start and end of a part of a text, in characters."""
 
 HEADING_CHARS = 24
 """Maximum characters of a line that may be a heading, such as "References". If no longer line would remain, the page
@@ -85,17 +79,17 @@ def omitted(text: str) -> Omitted:
         b.span(1) for a, b in quoted if a.end() + 1 == b.start() and a[1].count(">") == b[1].count(">")
     ]
     rulers = [(match.start(), match.end() - 1) for match in _RULER.finditer(f"\n{text}")]
-    edges = _edges([*markup, *rulers, *_hidden(text)])
-    shown = _content(text, edges)
+    edges = merged_edges([*markup, *rulers, *_hidden(text)])
+    shown = content_outside(text, edges)
     lines = list(_lines(shown.text))
     blocks = list(_navigation(shown, lines, [(shown.at(a), shown.at(b)) for a, b in links]))
     others = sorted(set(lines).difference(blocks))
     blocks += [(shown.at(a), shown.at(b)) for a, b in _announced_references(text)]
     blocks += _references(shown.text, others)
-    rest = without(shown.text, _edges(blocks)).splitlines()
+    rest = without(shown.text, merged_edges(blocks)).splitlines()
     if any(len(line) > HEADING_CHARS and _LETTERS.search(line) for line in rest if line[:1] != "#"):
         markup = list(pairwise(edges))[::2]
-        edges = _edges([*markup, *(shown.span(a, b) for a, b in blocks)])
+        edges = merged_edges([*markup, *(shown.span(a, b) for a, b in blocks)])
     return edges if not edges or _LETTERS.search(without(text, edges)) else ()
 
 
@@ -110,14 +104,14 @@ def without_markup(text: str) -> str:
         text = f"[{text}"
     if (last := text.rfind("[")) > text.rfind("]"):
         text = text[:last] + text[last + 1 :]
-    return without(text, _edges(_markup(text)[0]))
+    return without(text, merged_edges(_markup(text)[0]))
 
 
 def blocks(text: str) -> Omitted:
     """Return the spans of a content that are no sentences: code, lines of a table of contents, lists of references."""
     code = [match.span() for match in _CODE.finditer(text)]
     contents = [(text.rfind("\n", 0, m.start()) + 1, m.end()) for m in _LEADERS.finditer(text)]
-    return _edges([*code, *contents, *_references(text, list(_lines(text)))])
+    return merged_edges([*code, *contents, *_references(text, list(_lines(text)))])
 
 
 def is_data(text: str) -> bool:
@@ -128,92 +122,6 @@ def is_data(text: str) -> bool:
     # stop counting letters once there are as many as digits
     letters = islice(filter(str.isalpha, text), digits)
     return len(list(letters)) < digits
-
-
-@dataclass(frozen=True)
-class Content:
-    """The content of a text: the parts that are not omitted, concatenated."""
-
-    text: str
-    starts: Sequence[int]
-    """Where each part starts in the content, ascending from 0."""
-    offsets: Sequence[int]
-    """Where each part starts in the whole text."""
-
-    def span(self, start: int, end: int) -> Span:
-        """Return the span of the whole text for characters `start` to `end` of the content."""
-        return self._offset(start), self._offset(end - 1) + 1 if end > start else self._offset(start)
-
-    def at(self, offset: int) -> int:
-        """Return the number of characters of the content before a position in the whole text."""
-        stretch = bisect_right(self.offsets, offset) - 1
-        if stretch < 0:
-            return 0
-        end = self.starts[stretch + 1] if stretch + 1 < len(self.starts) else len(self.text)
-        return min(self.starts[stretch] + offset - self.offsets[stretch], end)
-
-    def _offset(self, at: int) -> int:
-        stretch = bisect_right(self.starts, at) - 1
-        return self.offsets[stretch] + at - self.starts[stretch]
-
-
-@lru_cache(maxsize=64)
-def _content(text: str, spans: Omitted) -> Content:
-    stretches = list(content(spans, 0, len(text)))
-    sizes = (end - start for start, end in stretches)
-    starts = list(accumulate(sizes, initial=0))[: max(len(stretches), 1)]
-    return Content(without(text, spans), starts, [start for start, _ in stretches] or [0])
-
-
-def content_of(document: Document) -> Content:
-    """Return the content of a document."""
-    if not document.omitted:
-        return Content(document.text, (0,), (0,))
-    return _content(document.text, document.omitted)
-
-
-def excerpt(document: Document, start: int, end: int) -> str:
-    """Return the content in characters `start` to `end` of a document."""
-    spans = document.omitted
-    edge = bisect_right(spans, start)
-    # nothing is omitted in this span
-    if edge % 2 == 0 and (edge == len(spans) or spans[edge] > end):
-        return document.text[start:end]
-    return without(document.text, spans, start, end)
-
-
-def without(text: str, spans: Sequence[int], start: int = 0, end: int | None = None) -> str:
-    """Return characters `start` to `end` of a text without the omitted spans, with a space for each HTML line break."""
-    end = len(text) if end is None else end
-    return "".join(_with_spaces(text, a, b, spans) for a, b in content(spans, start, end))
-
-
-def _with_spaces(text: str, start: int, end: int, spans: Sequence[int]) -> str:
-    """Return a part of the content; a `<` at its end is replaced by a space if the rest of the tag is omitted."""
-    if end > start and text[end - 1] == "<" and end in spans[bisect_left(spans, end) :][:1]:
-        return f"{text[start : end - 1]} "
-    return text[start:end]
-
-
-def content(spans: Sequence[int], start: int, end: int) -> Iterator[Span]:
-    """Return the spans from `start` to `end` that are not omitted."""
-    if start >= end:
-        return iter(())
-    # an odd index: the position is inside an omitted span
-    first, last = bisect_right(spans, start), bisect_left(spans, end)
-    edges = (*(() if first % 2 else (start,)), *spans[first:last], *(() if last % 2 else (end,)))
-    return zip(edges[::2], edges[1::2], strict=True)
-
-
-def _edges(spans: Iterable[Span]) -> Omitted:
-    """Return the starts and ends of spans in one ascending sequence, with touching and overlapping spans merged."""
-    edges: list[int] = []
-    for start, end in sorted(spans):
-        if edges and start <= edges[-1]:
-            edges[-1] = max(end, edges[-1])
-        elif start < end:
-            edges += (start, end)
-    return tuple(edges)
 
 
 def _hidden(text: str) -> Iterator[Span]:

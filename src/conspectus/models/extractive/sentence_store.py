@@ -15,6 +15,7 @@ import numpy as np
 
 from conspectus.algorithms.ranking import positions, ranges
 from conspectus.algorithms.statistics import Ints
+from conspectus.content import excerpt
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import performs
@@ -22,7 +23,6 @@ from conspectus.references import Reference, strip
 from conspectus.rows import Chunk, Document, Span, column
 from conspectus.tasks import ClearSentences, Entails, FactualClaims, Numbered, SelectFactual
 from conspectus.tasks.base import Context
-from conspectus.text.cleaning import excerpt
 from conspectus.text.language import ENGLISH, with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.mentions import find_dates, find_runs
