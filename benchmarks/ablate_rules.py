@@ -65,7 +65,7 @@ MEASURED_BY: Mapping[str, tuple[str, ...]] = {
     "text/question.py": ("rankings", "answers"),
     "text/sentences.py": ("terms", "rankings", "answers", "graph"),
     "text/sentence_table.py": ("terms", "sample", "rankings", "answers", "graph"),
-    "text/cleaning.py": ("terms", "rankings"),
+    "text/blocks.py": ("terms", "rankings"),
     "text/lexicon.py": ("terms", "graph"),
     "algorithms/statistics.py": ("terms", "graph"),
     "text/phrases.py": ("languages", "terms", "sample", "answers"),
@@ -75,6 +75,7 @@ MEASURED_BY: Mapping[str, tuple[str, ...]] = {
     "relation_paths.py": (),  # paths through given triples: `conspectus eval qa` on MetaQA
     "models/extractive/graph.py": ("graph",),
     "models/extractive/*": ("answers", "graph"),
+    "readers/cleaning.py": ("terms", "rankings"),
     "content.py": ("terms", "rankings"),
     "name_lookup.py": ("languages", "names", "rankings"),
     "sentence_graph.py": ("rankings",),
@@ -245,9 +246,9 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoade
 
 _cache: Path | None = None
 """Folder that caches documents and indexes which the current variant cannot affect."""
-READING = ("content.py", "text/cleaning.py", "text/language.py", "text/words.py")
+READING = ("content.py", "readers/cleaning.py", "text/blocks.py", "text/language.py", "text/words.py")
 """Files that affect how documents are read, so that variants of them use no cache."""
-INDEXING = ("text/", "content.py", "name_lookup.py")
+INDEXING = ("text/", "readers/", "content.py", "name_lookup.py")
 """Files, or openings of their paths, that affect indexes, so that variants of them build their own."""
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from conspectus.algorithms.statistics import Bools
 from conspectus.content import without
-from conspectus.text.cleaning import omitted
+from conspectus.readers.cleaning import omitted
 from conspectus.text.language import ENGLISH
 from conspectus.text.phrases import FREQUENT
 from conspectus.text.sentences import sentences

@@ -50,7 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     "relation_paths": {"index", "text", "triple_graph"},
     "tasks": {"references", "rows"},
     "storage": VALUES | {"index"},
-    "readers": VALUES,
+    "readers": VALUES | {"text"},
     "models": VALUES
     | {"algorithms", "text", "tasks", "index"}
     | {"name_lookup", "relation_paths", "sentence_graph", "triple_graph"},

@@ -119,7 +119,7 @@ class Document(Row, shows="number path"):
     places: tuple[Place, ...] = ()
     """In order of their starts; empty if the document has no pages or sections."""
     omitted: tuple[int, ...] = ()
-    """The ranges of boilerplate (`content.Omitted`), as ascending starts and ends of characters."""
+    """The ranges of boilerplate (`readers.cleaning`), as ascending starts and ends of characters."""
 
     @property
     def language(self) -> str:

@@ -14,10 +14,10 @@ from making import a_document, whole_chunk
 from conspectus.indexing.chunks import Extractions
 from conspectus.indexing.chunks import chunk as cut
 from conspectus.indexing.graph import UNTYPED, Merged, Names, merge, merge_claims, resolve
+from conspectus.readers.cleaning import omitted
 from conspectus.rows import Chunk, Document, Span
 from conspectus.settings import ChunkSettings, ResolveSettings
 from conspectus.tasks import Extraction, FoundClaim, FoundEntity, FoundRelationship
-from conspectus.text.cleaning import omitted
 from conspectus.workers import Texts
 
 DOCUMENTS = [a_document("x" * 100, i, f"{name}.txt") for i, name in enumerate(("north", "south", "west"))]

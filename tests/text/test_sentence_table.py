@@ -12,7 +12,7 @@ from making import some_documents
 from work import grows_linearly
 
 from conspectus.content import excerpt
-from conspectus.text.cleaning import omitted
+from conspectus.readers.cleaning import omitted
 from conspectus.text.sentence_table import REPEATED, Lines, SentenceTable, find_sentences
 
 SUBJECTS = ("The ferry", "A heron", "The old lock", "Every miller", "No baker", "The tall mast", "One carter")

@@ -51,13 +51,13 @@ if TYPE_CHECKING:
     from conspectus.models.llm.model import NEEDED
     from conspectus.models.llm.providers import redact
     from conspectus.readers import FORMATS
+    from conspectus.readers.cleaning import without_markup
     from conspectus.retrieval import METHODS, RANKINGS
     from conspectus.retrieval.base import cite
     from conspectus.retrieval.global_ import level_of
     from conspectus.runtime import DEFAULT_FOLDER, resolved, run_of, settings_in
     from conspectus.storage.store import read
     from conspectus.tasks.base import Context, task_label
-    from conspectus.text.cleaning import without_markup
     from conspectus.text.language import language_of
     from conspectus.text.sentences import sentences
     from conspectus.text.words import terms

@@ -47,11 +47,11 @@ from conspectus.readers import (
     suffix_of,
     too_large,
 )
+from conspectus.readers.cleaning import examined
 from conspectus.readers.records import record
 from conspectus.readers.sources import copied, files_at, is_address, parse_file, unreadable
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped, content_id
 from conspectus.storage.manifests import is_index
-from conspectus.text.cleaning import examined
 from conspectus.text.language import with_languages
 from conspectus.tokens import well_formed
 from conspectus.workers import Processes, Workers

@@ -26,6 +26,7 @@ from conspectus.content import content_of, excerpt
 from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.indexing.given_graph import same_name, with_sentences
 from conspectus.readers import newlines
+from conspectus.readers.cleaning import omitted
 from conspectus.references import Reference, translate
 from conspectus.rows import (
     Chunk,
@@ -40,7 +41,6 @@ from conspectus.rows import (
     content_id,
 )
 from conspectus.storage import store
-from conspectus.text.cleaning import omitted
 from conspectus.text.language import with_languages
 from conspectus.text.sentences import located
 

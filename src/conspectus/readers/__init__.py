@@ -2,7 +2,8 @@
 
 Each module has a function `parse`, which yields the documents of a file, and a `Failure` for a part that cannot be
 read; it raises `DocumentError` if the whole file cannot be read. Plain text, JSON and CSV are parsed in the main
-process, other formats in worker processes (`conspectus.workers`), which can be killed and have limited memory.
+process, other formats in worker processes (`conspectus.workers`), which can be killed and have limited memory. What of
+a text is no content, whatever its format, is recognised by `cleaning`.
 
 To add a format, write `readers/<format>.py` with a function `parse`, and add its suffix to `_READERS`
 (see docs/architecture.md).

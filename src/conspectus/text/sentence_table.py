@@ -22,7 +22,7 @@ import numpy as np
 from conspectus.algorithms.statistics import Ints, concatenated, numbers_of, unique_numbers
 from conspectus.content import content_of, excerpt
 from conspectus.rows import Document
-from conspectus.text.cleaning import blocks, is_data
+from conspectus.text.blocks import blocks, is_data
 from conspectus.text.language import read_word_sets, text_pattern
 from conspectus.text.sentences import lines, sentences
 from conspectus.text.uncased import ROLES, is_person

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from conspectus.lazy import cached_by_hash
-from conspectus.text.cleaning import is_data
+from conspectus.text.blocks import is_data
 from conspectus.text.language import ENGLISH, function_words, text_pattern
 from conspectus.text.language_rules import rules_of
 from conspectus.text.question import question_pattern

@@ -16,10 +16,10 @@ from conspectus.content import content_of, without
 from conspectus.index import Index
 from conspectus.indexing.chunks import chunk
 from conspectus.indexing.read import read_texts
+from conspectus.readers.cleaning import omitted, without_markup
 from conspectus.retrieval.base import cite
 from conspectus.rows import Document
 from conspectus.settings import ChunkSettings, ReadSettings
-from conspectus.text.cleaning import omitted, without_markup
 
 PROSE = "The quay is long, and its gate closes at night."
 

@@ -13,12 +13,12 @@ references under no heading, 82,297 under a heading (and "ScopusGoogle Scholar" 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import islice, pairwise
+from itertools import pairwise
 
 from conspectus.content import Content, Omitted, Span, content_outside, merged_edges, without
+from conspectus.text.blocks import CODE, HEADING, LETTERS, announced_references, references, spans_of_lines
 from conspectus.text.language import guess_document, text_pattern
 
 HEADING_CHARS = 24
@@ -28,32 +28,14 @@ LINK_SHARE = 0.5
 """Share of a line's letters inside links above which the line is navigation. Of the 29,367 lines with links in 367 web
 pages on mathematics and society 54 % have more than 0.9, and 4 % between 0.3 and 0.7. Of 50 omitted lines between 0.5
 and 0.7, one was a piece of a sentence; of 50 lines between 0.3 and 0.5, six were prose."""
-OTHER_LINES = 2
-"""Consecutive lines without a year, an address or a link that a list of references may contain. With one, 3 % of the
-omitted characters of 155 web pages stay, of references; with four 1 % more go, also paragraphs after a list."""
-REFERENCE_LINES = 4
-"""Consecutive references that make up a list without a heading. With three, lines of prose in a PDF that cite three
-papers were mistaken for a list."""
-REFERENCE_CHARS = 60
-"""Maximum characters of a reference per year, initial, volume, page or address in it. In 318 web pages on society the
-median is 25, and 95 % of the references have at most 61; of the paragraphs with a year, 2 % do."""
-GAP_CHARS = 200
-"""Characters from which on a line without a year is no part of a reference, but a paragraph between two lists. With
-half, 46,466 characters of references stay on 106 pages on society; with double, 40,825 more are omitted on five."""
 
 _pattern = partial(text_pattern, "cleaning")
 _RULER, _DEFINITION, _ACCENT = _pattern("ruler"), _pattern("definition"), _pattern("accent")
-_HEADING, _CODE, _QUOTED = _pattern("heading"), _pattern("code"), _pattern("quoted")
-_REFERENCE, _YEAR = _pattern("reference"), _pattern("year")
-_INITIAL, _LOCATOR = _pattern("initial"), _pattern("locator")
-_LEADERS, _END = _pattern("leaders"), _pattern("ends_sentence")
-_MARKUP, _BREAK, _REFERENCES = _pattern("markup"), _pattern("break"), _pattern("references")
+_QUOTED, _MARKUP, _BREAK, _END = map(_pattern, ("quoted", "markup", "break", "ends_sentence"))
 _OPENING = re.compile(r"[!\[<*_`~]")
 """The first character of markup; searching for it before trying the full pattern takes a fifth of the time."""
 _HIDDEN = {"<!--": "-->", "<script": "</script>", "<style": "</style>"}
 """The opening and closing marks of invisible parts of a page."""
-_DIGIT = re.compile(r"\d")
-_LETTERS = re.compile(r"[^\W\d_]")
 _WORDS = re.compile(r"[^\W_]+")
 
 
@@ -81,16 +63,16 @@ def omitted(text: str) -> Omitted:
     rulers = [(match.start(), match.end() - 1) for match in _RULER.finditer(f"\n{text}")]
     edges = merged_edges([*markup, *rulers, *_hidden(text)])
     shown = content_outside(text, edges)
-    lines = list(_lines(shown.text))
+    lines = list(spans_of_lines(shown.text))
     blocks = list(_navigation(shown, lines, [(shown.at(a), shown.at(b)) for a, b in links]))
     others = sorted(set(lines).difference(blocks))
-    blocks += [(shown.at(a), shown.at(b)) for a, b in _announced_references(text)]
-    blocks += _references(shown.text, others)
+    blocks += [(shown.at(a), shown.at(b)) for a, b in announced_references(text)]
+    blocks += references(shown.text, others)
     rest = without(shown.text, merged_edges(blocks)).splitlines()
-    if any(len(line) > HEADING_CHARS and _LETTERS.search(line) for line in rest if line[:1] != "#"):
+    if any(len(line) > HEADING_CHARS and LETTERS.search(line) for line in rest if line[:1] != "#"):
         markup = list(pairwise(edges))[::2]
         edges = merged_edges([*markup, *(shown.span(a, b) for a, b in blocks)])
-    return edges if not edges or _LETTERS.search(without(text, edges)) else ()
+    return edges if not edges or LETTERS.search(without(text, edges)) else ()
 
 
 def without_markup(text: str) -> str:
@@ -105,23 +87,6 @@ def without_markup(text: str) -> str:
     if (last := text.rfind("[")) > text.rfind("]"):
         text = text[:last] + text[last + 1 :]
     return without(text, merged_edges(_markup(text)[0]))
-
-
-def blocks(text: str) -> Omitted:
-    """Return the spans of a content that are no sentences: code, lines of a table of contents, lists of references."""
-    code = [match.span() for match in _CODE.finditer(text)]
-    contents = [(text.rfind("\n", 0, m.start()) + 1, m.end()) for m in _LEADERS.finditer(text)]
-    return merged_edges([*code, *contents, *_references(text, list(_lines(text)))])
-
-
-def is_data(text: str) -> bool:
-    """Return whether a text is a row of figures rather than a sentence: it has more digits than letters."""
-    digits = len(_DIGIT.findall(text))
-    if not digits:
-        return False
-    # stop counting letters once there are as many as digits
-    letters = islice(filter(str.isalpha, text), digits)
-    return len(list(letters)) < digits
 
 
 def _hidden(text: str) -> Iterator[Span]:
@@ -148,7 +113,7 @@ def _markup(text: str, defined: Collection[str] = ()) -> tuple[list[Span], list[
     at = 0
     while opening := _OPENING.search(text, at):
         at = opening.end()
-        if fence := opening[0] in "`~" and _CODE.match(text, opening.start()):
+        if fence := opening[0] in "`~" and CODE.match(text, opening.start()):
             at = fence.end()
             continue
         if (match := _MARKUP.match(text, opening.start())) is None:
@@ -192,15 +157,6 @@ def _navigation(shown: Content, lines: Sequence[Span], links: Sequence[Span]) ->
                 yield start, end
 
 
-def _lines(text: str, start: int = 0) -> Iterator[Span]:
-    """Yield the spans of the lines of a text from position `start` on."""
-    while start <= len(text):
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        yield start, end
-        start = end + 1
-
-
 def _is_navigation(text: str, line: Span, links: Sequence[Span]) -> bool:
     """Return whether a line with links is navigation; a heading that is a link is not."""
     start, end = line
@@ -210,61 +166,8 @@ def _is_navigation(text: str, line: Span, links: Sequence[Span]) -> bool:
         return True
     others = len(words) - len(linked)
     share = sum(map(len, linked)) / sum(map(len, words))
-    if share <= LINK_SHARE or _HEADING.match(text, start, end):
+    if share <= LINK_SHARE or HEADING.match(text, start, end):
         return False
     if others and text.startswith("|", start) and text.count("|", start, end) > 2:
         return False  # a row of a table
     return not others or links[-1][1] == end or not _END.search(text, links[-1][1] - 1, end)
-
-
-def _announced_references(text: str) -> Iterator[Span]:
-    """Yield the lists of references under headings: the heading, and the lines after it that look like references."""
-    done = 0
-    for heading in _REFERENCES.finditer(f"\n{text}"):
-        last, others = -1, 0
-        for start, end in _lines(text, heading.end()) if heading.start() >= done else ():
-            if not _LETTERS.search(text, start, end):
-                continue
-            others = 0 if _REFERENCE.search(text, start, end) else others + 1
-            if others > OTHER_LINES or _HEADING.match(text, start, end):
-                break
-            last = last if others else end
-        if last >= 0:
-            yield heading.start(), last
-            done = last
-
-
-def _references(text: str, lines: Sequence[Span]) -> Iterator[Span]:
-    """Yield the lists of references without a heading: consecutive lines with a year, of which half have initials and a
-    third a locator. Lists of works or events have neither, and lists of people have no locators.
-    """
-    run: list[tuple[int, bool, bool]] = []
-    for citation in [*_citations(text, lines), None]:
-        if run and (citation is None or not _adjoin(text, lines[run[-1][0] + 1 : citation[0]])):
-            numbers, initials, locators = zip(*run, strict=True)
-            if len(run) >= REFERENCE_LINES and min(2 * sum(initials), 3 * sum(locators)) >= len(run):
-                yield lines[numbers[0]][0], lines[numbers[-1]][1]
-            run = []
-        if citation is not None:
-            run.append(citation)
-
-
-def _citations(text: str, lines: Sequence[Span]) -> Iterator[tuple[int, bool, bool]]:
-    """Yield the number of each line that has a year and reads like a reference; whether it has initials (also in lines
-    right above), and whether it has a locator (such as pages or a DOI).
-    """
-    matches = [match.start() for match in _YEAR.finditer(text)]
-    starts = [start for start, _ in lines] if len(matches) >= REFERENCE_LINES else []
-    for number in dict.fromkeys(bisect_right(starts, match) - 1 for match in matches) if starts else ():
-        start, end = lines[number]
-        initials, locators = (len(marks.findall(text, start, end)) for marks in (_INITIAL, _LOCATOR))
-        count = len(_YEAR.findall(text, start, end)) + initials + locators
-        above = lines[max(number - OTHER_LINES, 0)][0]
-        if initials + locators and count * REFERENCE_CHARS >= end - start:
-            yield number, bool(initials or _INITIAL.search(text, above, start)), locators > 0
-
-
-def _adjoin(text: str, between: Sequence[Span]) -> bool:
-    """Return whether the lines between two references may be parts of them."""
-    sizes = [end - start for start, end in between if _LETTERS.search(text, start, end)]
-    return len(sizes) <= OTHER_LINES and max(sizes, default=0) < GAP_CHARS
