@@ -13,6 +13,7 @@ Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Codes = np.ndarray[Any, np.dtype[np.uint8]]
+Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 LISTS = 1 << 15
 """Lists (or sentences) whose values are processed at once, about 500,000 numbers: numpy needs 64 bits for each."""

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conspectus import tokens
-from conspectus.algorithms.statistics import Bools, unique_numbers
+from conspectus.algorithms.statistics import Bools, Hashes, unique_numbers
 from conspectus.community_context import CommunityContextBuilder, Rows, brief_draft, report_of
 from conspectus.errors import ModelError, Unusable
 from conspectus.index import Index
@@ -45,7 +45,6 @@ from conspectus.rows import (
 )
 from conspectus.settings import CommunitySettings, ReportSettings
 from conspectus.tasks import DescribeElement, Description, ReportDraft, WriteReport
-from conspectus.text.mentions import Hashes
 from conspectus.text.words import WORD, is_unspaced
 from conspectus.workers import Workers
 

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conspectus.algorithms.statistics import Ints, unique_numbers
+from conspectus.algorithms.matching import mixed
+from conspectus.algorithms.statistics import Hashes, Ints, unique_numbers
 from conspectus.content import content_of
 from conspectus.errors import ModelError
 from conspectus.indexing.chunks import Extractions
@@ -45,7 +46,7 @@ from conspectus.tasks import ConfirmJoins, Extraction, FoundClaim, FoundTriple
 from conspectus.text.language import read_word_sets, text_pattern
 from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES
 from conspectus.text.lexicon import sources
-from conspectus.text.mentions import Hashes, hash_of, mixed
+from conspectus.text.mentions import hash_of
 from conspectus.text.sentences import located
 from conspectus.text.vocabulary import BLOCK
 from conspectus.text.words import CJK, UNSPACED, name_key

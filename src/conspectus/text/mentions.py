@@ -9,22 +9,19 @@ everywhere, in any case; in Chinese this suffices. Quotations and dates as menti
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.ranking import positions
+from conspectus.algorithms.matching import hash_of_sequence, longest_matches
 from conspectus.algorithms.statistics import Bools, Ints, numbers_of, repeated
 from conspectus.text.language import ENGLISH, function_words, read_word_sets, text_pattern
 from conspectus.text.language_rules import UNCASED
 from conspectus.text.vocabulary import Vocabulary
 from conspectus.text.words import CJK, STOPWORDS, WORDS_CACHED, name_key
-
-Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 KNOWN, OPENING = 1, 2
 """Kinds of names: found wherever its words occur; a name even where it opens its sentence and stands alone."""
@@ -125,7 +122,7 @@ def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints
         parts = [numbers.get(u, -1) for u in units(name)]
         if parts and len(parts) <= LONGEST and min(parts) >= 0:
             begins[parts[0]] = True
-            by_size.setdefault(len(parts), {}).setdefault(_hash_of_words(parts), i)
+            by_size.setdefault(len(parts), {}).setdefault(hash_of_sequence(parts), i)
     tables = {size: np.array(sorted(codes.items()), np.uint64).T for size, codes in by_size.items()}
     matches: list[tuple[Ints, Ints]] = []
     for sentences, tokens, tokens_of in vocabulary.blocks():
@@ -133,45 +130,9 @@ def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints
         text = np.repeat(np.arange(sentences.start, sentences.stop, dtype=np.int32), tokens_of)
         text = np.repeat(text, sizes[form])
         words = repeated(form, sizes, flat)[1]
-        matches.append(_longest_matches(words, text, np.flatnonzero(begins[words]), tables))
+        matches.append(longest_matches(words, text, np.flatnonzero(begins[words]), tables))
     texts, name = zip(*matches, strict=True)
     return np.concatenate(texts), np.concatenate(name)
-
-
-def _longest_matches(words: Ints, text: Ints, first: Ints, tables: Mapping[int, Hashes]) -> tuple[Ints, Ints]:
-    """Return text and name of the longest match from each position in `first`; `tables`: hashes, numbers by length."""
-    name_at = np.full(len(words), -1, np.int64)
-    rolling = np.zeros(len(first), np.uint64)  # the hash of the `size` words that begin at each position
-    for size in range(1, min(max(tables, default=0), len(words)) + 1):
-        first = first[: np.searchsorted(first, len(words) - size, "right")]
-        rolling = rolling[: len(first)] * _BASE + mixed(words[first + size - 1])
-        if size in tables:
-            hashes, names = tables[size]
-            likely = np.zeros(int(_LOW_BITS) + 1, bool)
-            likely[hashes & _LOW_BITS] = True
-            at = np.flatnonzero(likely[rolling & _LOW_BITS] & (text[first] == text[first + size - 1]))
-            name = positions(hashes, rolling[at])
-            name_at[first[at[name >= 0]]] = names[name[name >= 0]]
-    hits = np.flatnonzero(name_at >= 0)
-    return text[hits], name_at[hits]
-
-
-_BASE = np.uint64(0x9E3779B97F4A7C15)
-_LOW_BITS = np.uint64((1 << 20) - 1)
-"""Bits of a hash, checked first as most words begin no name: with 30,000 names one word in 30 is looked up in vain."""
-
-
-def mixed(numbers: Ints) -> Hashes:
-    """Return a pseudo-random 64-bit code for each number."""
-    code = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0xBF58476D1CE4E5B9)
-    return code ^ (code >> np.uint64(29))
-
-
-def _hash_of_words(words: Sequence[int]) -> int:
-    rolling = np.zeros(1, np.uint64)
-    for code in mixed(np.array(words)):
-        rolling = rolling * _BASE + code
-    return int(rolling[0])
 
 
 @lru_cache(WORDS_CACHED)

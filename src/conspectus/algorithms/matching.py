@@ -1,0 +1,48 @@
+"""Find given sequences of numbers in an array of numbers, by rolling hashes (Karp and Rabin, 1987)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from conspectus.algorithms.ranking import positions
+from conspectus.algorithms.statistics import Hashes, Ints
+
+_BASE = np.uint64(0x9E3779B97F4A7C15)
+_LOW_BITS = np.uint64((1 << 20) - 1)
+"""Bits of a hash, checked first as most words begin no name: with 30,000 names one word in 30 is looked up in vain."""
+
+
+def longest_matches(numbers: Ints, row: Ints, first: Ints, tables: Mapping[int, Hashes]) -> tuple[Ints, Ints]:
+    """Return the row and the sequence of the longest match from each position in `first`, if there is one.
+    No match goes beyond a row. `tables` has by length the hashes of the sequences, ascending, and their indices.
+    """
+    index_at = np.full(len(numbers), -1, np.int64)
+    rolling = np.zeros(len(first), np.uint64)  # the hash of the `size` numbers that begin at each position
+    for size in range(1, min(max(tables, default=0), len(numbers)) + 1):
+        first = first[: np.searchsorted(first, len(numbers) - size, "right")]
+        rolling = rolling[: len(first)] * _BASE + mixed(numbers[first + size - 1])
+        if size in tables:
+            hashes, indices = tables[size]
+            likely = np.zeros(int(_LOW_BITS) + 1, bool)
+            likely[hashes & _LOW_BITS] = True
+            at = np.flatnonzero(likely[rolling & _LOW_BITS] & (row[first] == row[first + size - 1]))
+            index = positions(hashes, rolling[at])
+            index_at[first[at[index >= 0]]] = indices[index[index >= 0]]
+    hits = np.flatnonzero(index_at >= 0)
+    return row[hits], index_at[hits]
+
+
+def hash_of_sequence(numbers: Sequence[int]) -> int:
+    """Return the hash by which a sequence of numbers is found."""
+    rolling = np.zeros(1, np.uint64)
+    for code in mixed(np.array(numbers)):
+        rolling = rolling * _BASE + code
+    return int(rolling[0])
+
+
+def mixed(numbers: Ints) -> Hashes:
+    """Return a pseudo-random 64-bit code for each number."""
+    code = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0xBF58476D1CE4E5B9)
+    return code ^ (code >> np.uint64(29))
