@@ -45,7 +45,7 @@ ALLOWED: dict[str, set[str]] = {
     "tokens": {"errors"},
     "references": {"rows"},
     "content": {"rows"},
-    "text": {"algorithms", "content", "errors", "lazy", "rows", "workers"},
+    "text": {"algorithms", "content", "errors", "lazy", "rows"},
     "name_lookup": {"algorithms", "rows", "text"},
     "relation_paths": {"index", "text", "triple_graph"},
     "tasks": {"references", "rows"},

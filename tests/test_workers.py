@@ -25,6 +25,7 @@ from conspectus.errors import UsageError, WorkerEnded
 from conspectus.index import Index
 from conspectus.indexing.pipeline import BuildInput, Silent, build_index
 from conspectus.indexing.read import read
+from conspectus.indexing.sentences import map_sentences
 from conspectus.models.base import Model, Tick, no_tick, run_sync
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.sentence_store import SentenceStore
@@ -32,7 +33,7 @@ from conspectus.rows import Document, content_id
 from conspectus.settings import Settings
 from conspectus.storage.tables import encode
 from conspectus.text.lexicon import Lexicon
-from conspectus.text.sentence_table import find_sentences, map_sentences
+from conspectus.text.sentence_table import find_sentences
 from conspectus.workers import Processes, ShardFiles, TextFile, Texts, Workers
 
 SAMPLE = Path(__file__).parents[1] / "src" / "conspectus" / "sample"

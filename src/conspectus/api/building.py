@@ -24,6 +24,7 @@ from conspectus.indexing.chunks import chunk, dates_of, extract
 from conspectus.indexing.embed import texts_of_sources
 from conspectus.indexing.given_graph import with_openie_of
 from conspectus.indexing.read import Read
+from conspectus.indexing.sentences import map_sentences
 from conspectus.indexing.update import Changes, Update, origin_of, update_of
 from conspectus.lazy import lazy_module
 from conspectus.models import llm
@@ -497,7 +498,7 @@ async def estimated_build(
     chunks = chunk(documents, settings.chunk)
     vectors: list[TaskEstimate] = []
     if is_served(settings.vectors.embedder):
-        table = read_sentences(documents).table
+        table = read_sentences(documents, map_sentences(documents)).table
         spans = np.stack([table.document, table.start, table.end], axis=1)
         texts = texts_of_sources(documents, chunks, spans)
         row, described = estimate_texts(texts, settings, folder), estimates.Range(*DESCRIBED)

@@ -24,12 +24,13 @@ from conspectus.indexing.arrays import sentence_arrays, text_arrays
 from conspectus.indexing.communities import find_communities
 from conspectus.indexing.graph import Names as ResolvedNames
 from conspectus.indexing.graph import triples_of
+from conspectus.indexing.sentences import map_sentences
 from conspectus.models.base import Tick, no_tick
 from conspectus.readers.encodings import decode
 from conspectus.rows import AliasDecision, Entity, Failure, Relationship, Span, Triple, content_id
 from conspectus.settings import CommunitySettings
 from conspectus.tasks import FoundTriple
-from conspectus.text.lexicon import read_lexicon
+from conspectus.text.lexicon import read_lexicon, read_sentences
 from conspectus.text.mentions import units
 from conspectus.text.sentences import quality
 from conspectus.text.words import fold, name_key, stem
@@ -306,7 +307,8 @@ def with_openie_of(before: Index, index: Index) -> tuple[Index, tuple[str, ...]]
 
 def with_sentences(index: Index) -> Index:
     """Return an index with the arrays that methods need, and with the spans that mention entities and relationships."""
-    lexicon = read_lexicon(index.documents)
+    sentences = read_sentences(index.documents, map_sentences(index.documents))
+    lexicon = read_lexicon(index.documents, sentences=sentences)
     entity_of_key = {name_key(e.name) or e.name: e.number for e in index.entities}
     resolved = ResolvedNames({}, {}, {}, {}, [])
     table, texts = lexicon.sentences.table, lexicon.sentences.texts

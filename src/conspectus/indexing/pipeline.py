@@ -49,6 +49,7 @@ from conspectus.indexing.graph import (
     resolve,
     triples_of,
 )
+from conspectus.indexing.sentences import map_sentences
 from conspectus.messages import wording
 from conspectus.models.base import Model, Tick, no_tick, portable, together, writes
 from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple, Usage, content_id
@@ -57,7 +58,6 @@ from conspectus.storage.tables import paused_garbage_collection
 from conspectus.tasks import ConfirmJoins, Extraction
 from conspectus.text.language import gives_instructions, in_languages, languages_in
 from conspectus.text.lexicon import Lexicon, read_lexicon, read_sentences
-from conspectus.text.sentence_table import map_sentences
 from conspectus.workers import SWITCH_SECONDS, Workers
 
 T = TypeVar("T")
@@ -406,7 +406,7 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
         Chunk(content_id(d.id, "0", str(end)), d.number, d.id, 0, end, text, tokens.count(text))
         for d, end, text in zip(documents, [len(d.text) for d in documents], texts, strict=True)
     ]
-    sentences = read_sentences(documents)
+    sentences = read_sentences(documents, map_sentences(documents))
     table = sentences.table
     words, arrays = text_arrays(documents, chunks, sentences)
     arrays |= {f"sentences.{name}": getattr(table, name) for name in ("document", "start", "end")}

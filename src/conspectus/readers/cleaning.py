@@ -18,7 +18,7 @@ from functools import lru_cache, partial
 from itertools import pairwise
 
 from conspectus.content import Content, Omitted, Span, content_outside, merged_edges, without
-from conspectus.text.blocks import CODE, HEADING, LETTERS, announced_references, references, spans_of_lines
+from conspectus.text.blocks import CODE, HEADING, LETTERS, OTHER_LINES, references, spans_of_lines
 from conspectus.text.language import guess_document, text_pattern
 
 HEADING_CHARS = 24
@@ -32,6 +32,7 @@ and 0.7, one was a piece of a sentence; of 50 lines between 0.3 and 0.5, six wer
 _pattern = partial(text_pattern, "cleaning")
 _RULER, _DEFINITION, _ACCENT = _pattern("ruler"), _pattern("definition"), _pattern("accent")
 _QUOTED, _MARKUP, _BREAK, _END = map(_pattern, ("quoted", "markup", "break", "ends_sentence"))
+_REFERENCES, _REFERENCE = _pattern("references"), _pattern("reference")
 _OPENING = re.compile(r"[!\[<*_`~]")
 """The first character of markup; searching for it before trying the full pattern takes a fifth of the time."""
 _HIDDEN = {"<!--": "-->", "<script": "</script>", "<style": "</style>"}
@@ -66,7 +67,7 @@ def omitted(text: str) -> Omitted:
     lines = list(spans_of_lines(shown.text))
     blocks = list(_navigation(shown, lines, [(shown.at(a), shown.at(b)) for a, b in links]))
     others = sorted(set(lines).difference(blocks))
-    blocks += [(shown.at(a), shown.at(b)) for a, b in announced_references(text)]
+    blocks += [(shown.at(a), shown.at(b)) for a, b in _announced_references(text)]
     blocks += references(shown.text, others)
     rest = without(shown.text, merged_edges(blocks)).splitlines()
     if any(len(line) > HEADING_CHARS and LETTERS.search(line) for line in rest if line[:1] != "#"):
@@ -171,3 +172,20 @@ def _is_navigation(text: str, line: Span, links: Sequence[Span]) -> bool:
     if others and text.startswith("|", start) and text.count("|", start, end) > 2:
         return False  # a row of a table
     return not others or links[-1][1] == end or not _END.search(text, links[-1][1] - 1, end)
+
+
+def _announced_references(text: str) -> Iterator[Span]:
+    """Yield the lists of references under headings: the heading, and the lines after it that look like references."""
+    done = 0
+    for heading in _REFERENCES.finditer(f"\n{text}"):
+        last, others = -1, 0
+        for start, end in spans_of_lines(text, heading.end()) if heading.start() >= done else ():
+            if not LETTERS.search(text, start, end):
+                continue
+            others = 0 if _REFERENCE.search(text, start, end) else others + 1
+            if others > OTHER_LINES or HEADING.match(text, start, end):
+                break
+            last = last if others else end
+        if last >= 0:
+            yield heading.start(), last
+            done = last

@@ -26,8 +26,8 @@ half, 46,466 characters of references stay on 106 pages on society; with double,
 
 _pattern = partial(text_pattern, "cleaning")
 HEADING, CODE = _pattern("heading"), _pattern("code")
-_REFERENCES, _REFERENCE, _YEAR = _pattern("references"), _pattern("reference"), _pattern("year")
-_INITIAL, _LOCATOR, _LEADERS = _pattern("initial"), _pattern("locator"), _pattern("leaders")
+_LEADERS, _YEAR = _pattern("leaders"), _pattern("year")
+_INITIAL, _LOCATOR = _pattern("initial"), _pattern("locator")
 _DIGIT = re.compile(r"\d")
 LETTERS = re.compile(r"[^\W\d_]")
 
@@ -56,23 +56,6 @@ def spans_of_lines(text: str, start: int = 0) -> Iterator[Span]:
         end = len(text) if end < 0 else end
         yield start, end
         start = end + 1
-
-
-def announced_references(text: str) -> Iterator[Span]:
-    """Yield the lists of references under headings: the heading, and the lines after it that look like references."""
-    done = 0
-    for heading in _REFERENCES.finditer(f"\n{text}"):
-        last, others = -1, 0
-        for start, end in spans_of_lines(text, heading.end()) if heading.start() >= done else ():
-            if not LETTERS.search(text, start, end):
-                continue
-            others = 0 if _REFERENCE.search(text, start, end) else others + 1
-            if others > OTHER_LINES or HEADING.match(text, start, end):
-                break
-            last = last if others else end
-        if last >= 0:
-            yield heading.start(), last
-            done = last
 
 
 def references(text: str, lines: Sequence[Span]) -> Iterator[Span]:

@@ -97,7 +97,7 @@ class Lexicon:
 
 
 def read_sentences(documents: Sequence[Document], parts: Iterable[RawSentences] = ()) -> Sentences:
-    """Read the sentences of a corpus; `parts` is the result of `map_sentences`, if it was called before."""
+    """Read the sentences of a corpus; `parts` are those of its documents in their order, if they were read before."""
     table, text, tokens = find_sentences(documents, parts)
     _, first, kind = np.unique(text, return_index=True, return_inverse=True)
     # number distinct texts in order of appearance

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
-from itertools import chain, pairwise
-from typing import Any, overload
+from itertools import pairwise
+from typing import overload
 from zlib import crc32
 
 import numpy as np
@@ -28,7 +28,6 @@ from conspectus.text.sentences import lines, sentences
 from conspectus.text.uncased import ROLES, is_person
 from conspectus.text.vocabulary import TokenRows, tokens_of
 from conspectus.text.words import CJK
-from conspectus.workers import Workers
 
 REPEATED = 4
 """A sentence in this many documents is boilerplate. Overlapping parts of transcripts share sentences in pairs, seldom
@@ -105,26 +104,13 @@ def lines_at(rows: Ints, texts: Sequence[str]) -> Iterator[str]:
         yield from texts[part] if isinstance(texts, Lines) else map(texts.__getitem__, part.tolist())
 
 
-def map_sentences(documents: Sequence[Document], workers: Workers) -> Iterator[RawSentences]:
-    """Start reading the sentences of documents; yield them shard by shard."""
-    labels = _speakers(documents, workers)
-    return workers.map_stored(
-        sentences_in,
-        [len(document.text) for document in documents],
-        (f"{d.id} {d.omitted} {d.language} {d.path}" for d in documents),
-        lambda shard: (shard, [documents[i] for i in shard], labels),
-        lambda stored, shard: _loaded(stored, shard, [documents[i] for i in shard], labels),
-        _stored,
-    )
-
-
 def find_sentences(
     documents: Sequence[Document], parts: Iterable[RawSentences] = ()
 ) -> tuple[SentenceTable, Ints, TokenRows]:
     """Return the sentences that are not boilerplate, a hash of each sentence's text, and their tokens.
-    `parts` is the result of `map_sentences`, if it was called before.
+    `parts` are those of the documents in their order, if they were read before.
     """
-    raw = _joined(parts or map_sentences(documents, Workers()))
+    raw = _joined(parts or [sentences_in(range(len(documents)), documents, set(speakers_in(documents)))])
     raw = raw.take(_not_cut(raw, documents))
     raw = raw.take(_not_repeated(raw.table.document, raw.marks[0]))
     speaker = _carried_over(raw)
@@ -200,42 +186,6 @@ def sentences_in(numbers: range, documents: Sequence[Document], labels: set[str]
     return RawSentences(table, list(marks), tokens, is_speaker)
 
 
-def _stored(raw: RawSentences, shard: range) -> dict[str, Any]:
-    """Return the sentences of a shard as integers of few bytes, without what the documents themselves contain."""
-    table, tokens = raw.table, raw.tokens
-    spans = table.document - shard.start, table.start, table.end, table.speaker + 1
-    columns = *spans, tokens.form, tokens.sizes, tokens.rows
-    small = [column.astype(np.min_scalar_type(column.max(initial=0))) for column in columns]
-    marks = raw.marks[0], *(mark.astype(np.uint32) for mark in raw.marks[1:])
-    texts = {"names": ("", *table.speakers), "forms": tokens.forms, "labels": raw.labels}
-    return {"columns": small, "marks": marks, **texts}
-
-
-def _loaded(
-    stored: Mapping[str, Any], shard: range, documents: Sequence[Document], labels: set[str]
-) -> RawSentences:
-    """Return the stored sentences of a shard; raise ValueError if its labels have changed or the data is invalid."""
-    if any((key in labels) != known for key, known in stored["labels"].items()):
-        raise ValueError("the labels of speakers are others now")
-    columns: list[Ints] = [column.astype(np.int32) for column in stored["columns"]]
-    document, start, end, speaker, form, sizes, rows = columns
-    names, forms = list(map(str, stored["names"])), list(map(str, stored["forms"]))
-    ends = (document, len(documents)), (speaker, len(names)), (form, len(forms)), (rows, len(sizes))
-    inside = all(not len(column) or 0 <= column.min() <= column.max() < n for column, n in ends)
-    if not (inside and all(forms) and sizes.min(initial=0) >= 0 and sizes.sum() == len(form)):
-        raise ValueError("there are no such tokens")
-    length = np.array([len(document.text) for document in documents])[document]
-    if (np.diff(document) < 0).any() or not ((start >= 0) & (start < end) & (end <= length)).all():
-        raise ValueError("a sentence is not in its document")
-    marks: list[Ints] = [mark.astype(np.int64) for mark in stored["marks"]]
-    if [len(document), len(speaker), *map(len, marks)] != [len(rows)] * 6:
-        raise ValueError("there are no such sentences")
-    speaker = np.array([i if name else -1 for i, name in enumerate(names)], np.int32)[speaker]
-    table = SentenceTable(document, start, end, speaker, tuple(names))
-    tokens = TokenRows(forms, form, sizes, rows)
-    return RawSentences(replace(table, document=document + shard.start), marks, tokens, {})
-
-
 def _joined(shards: Iterable[RawSentences]) -> RawSentences:
     """Return the sentences of all shards concatenated."""
     speakers: dict[str, int] = {}
@@ -257,18 +207,6 @@ def _joined(shards: Iterable[RawSentences]) -> RawSentences:
 
 def _key(label: str) -> str:
     return " ".join(label.split()).casefold()
-
-
-def _speakers(documents: Sequence[Document], workers: Workers) -> set[str]:
-    """Return the labels of all speakers: written as names and recurring at the start of lines (see `speakers_in`)."""
-    parts = workers.map_stored(
-        speakers_in,
-        [len(document.text) for document in documents],
-        (f"{d.id} {d.omitted} {d.language} {d.path}" for d in documents),
-        lambda shard: ([documents[i] for i in shard],),
-        lambda stored, _: list(map(str, stored)),
-    )
-    return set(chain.from_iterable(parts))
 
 
 def speakers_in(documents: Sequence[Document]) -> list[str]:
