@@ -77,13 +77,16 @@ LIMITS: dict[str, float] = {
     # general words; 10 for reading lists without pyarrow.compute and for fewer garbage collections; 20 for speakers,
     # weights and ids read in parts; 130 for inverted lists of vectors; 65 for several questions in one, and opinions;
     # 6 for chats, quoted mail, powers in HTML and exact spans of quotations; 17 for quotations that contain enough of
-    # the question, and definitions in six languages; 8 for statistics of arrays as a module of their own
-    "lines of Python": 47_591,
+    # the question, and definitions in six languages; 8 for statistics of arrays as a module of their own; 33 for the
+    # heads and imports of the modules that left the text package
+    "lines of Python": 47_624,
     "settings": 61,
-    "files": 172,  # statistics of arrays left the text package
+    # statistics of arrays left the text package; so did the content of documents, cleaning, the lookup of names and the
+    # matching of sequences, all of which a build enters, and a question the first two
+    "files": 176,
     "imports inside functions": 24,
-    "files entered by a global question": 37,
-    "files entered by a build": 64,
+    "files entered by a global question": 38,
+    "files entered by a build": 68,
     "characters per line of code, mean": 43.0,  # short lines (`try:`, `except ImportError:`) were removed
 }
 """Limits of the measures that are still above their budgets; for the others, the budget is the limit."""

@@ -46,7 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "references": {"rows"},
     "content": {"rows"},
     "text": {"algorithms", "content", "errors", "lazy", "rows"},
-    "name_lookup": {"algorithms", "rows", "text"},
+    "name_lookup": {"algorithms", "index", "rows", "text"},
     "relation_paths": {"index", "text", "triple_graph"},
     "tasks": {"references", "rows"},
     "storage": VALUES | {"index"},

@@ -23,9 +23,9 @@ import pytest
 
 from conspectus.errors import UsageError, WorkerEnded
 from conspectus.index import Index
+from conspectus.indexing.arrays import map_sentences
 from conspectus.indexing.pipeline import BuildInput, Silent, build_index
 from conspectus.indexing.read import read
-from conspectus.indexing.sentences import map_sentences
 from conspectus.models.base import Model, Tick, no_tick, run_sync
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.sentence_store import SentenceStore

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from conspectus.algorithms.ranking import positions
 from conspectus.algorithms.statistics import Ints
-from conspectus.rows import Entity, column
-from conspectus.text.language import Languages
+from conspectus.index import Arrays, Index
+from conspectus.rows import column
 from conspectus.text.mentions import hash_of, units
 from conspectus.text.words import INFLECTING, name_key, stem, undeclined
 
 
-class Keyed(Languages, Protocol):
-    """An index in which names are looked up."""
-
-    @property
-    def entities(self) -> Sequence[Entity]: ...
-    def looked_up(self, make: Callable[[Any], dict[str, Any]], *names: str) -> list[Any]: ...
-
-
-def entity_keys(index: Keyed) -> Mapping[str, int]:
+def entity_keys(index: Index) -> Mapping[str, int]:
     """Return the numbers of entities by the keys of their names and aliases (see `name_key`).
 
     A name also has a key with its last word stemmed; a name of one word that is no concept has it only if the word
@@ -64,7 +55,7 @@ def _ending_removed(word: str, language: str) -> str:
     return word.removesuffix("s") if language == "de" and len(bare) < LEAST_STEM else bare
 
 
-def hashes_of_keys(index: Keyed) -> dict[str, Any]:
+def hashes_of_keys(index: Index) -> Arrays:
     """Return the hashes of all keys (`entity_keys`), ascending, and the number of each one's entity."""
     hashes: dict[int, int] = {}
     for key, number in entity_keys(index).items():
@@ -74,14 +65,14 @@ def hashes_of_keys(index: Keyed) -> dict[str, Any]:
     return {"keys.hash": np.array(ascending, np.uint64), "keys.entity": entities}
 
 
-def entity_of_key(key: str, index: Keyed) -> int | None:
+def entity_of_key(key: str, index: Index) -> int | None:
     """Return the number of the entity that has a key, or None."""
     hashes, entities = index.looked_up(hashes_of_keys, "keys.hash", "keys.entity")
     at = int(positions(hashes[:], np.array([hash_of(units(key))], np.uint64))[0])
     return int(entities[at]) if at >= 0 else None
 
 
-def words_of_names(index: Keyed) -> dict[str, Any]:
+def words_of_names(index: Index) -> Arrays:
     """Return the hashes of the words of entity names, ascending, and the number of each one's entity."""
     names = column(index.entities, "name")
     words = [(word, number) for number, name in enumerate(names) for word in set(name_key(name).split())]
@@ -91,7 +82,7 @@ def words_of_names(index: Keyed) -> dict[str, Any]:
     return {"keys.part": hashes[order], "keys.part_entity": entities[order]}
 
 
-def entities_with(words: Collection[str], index: Keyed) -> set[int]:
+def entities_with(words: Collection[str], index: Index) -> set[int]:
     """Return the numbers of the entities whose names contain all the words (at least one must be given)."""
     hashes, entities = index.looked_up(words_of_names, "keys.part", "keys.part_entity")
     codes: Ints = np.array([hash_of([word]) for word in words], np.uint64)

@@ -20,11 +20,11 @@ from conspectus.corrections import Correction, file_of, read_file, source_docume
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.index_status import folders_of
+from conspectus.indexing.arrays import map_sentences
 from conspectus.indexing.chunks import chunk, dates_of, extract
 from conspectus.indexing.embed import texts_of_sources
 from conspectus.indexing.given_graph import with_openie_of
 from conspectus.indexing.read import Read
-from conspectus.indexing.sentences import map_sentences
 from conspectus.indexing.update import Changes, Update, origin_of, update_of
 from conspectus.lazy import lazy_module
 from conspectus.models import llm

@@ -20,11 +20,10 @@ import numpy as np
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
-from conspectus.indexing.arrays import sentence_arrays, text_arrays
+from conspectus.indexing.arrays import map_sentences, sentence_arrays, text_arrays
 from conspectus.indexing.communities import find_communities
 from conspectus.indexing.graph import Names as ResolvedNames
 from conspectus.indexing.graph import triples_of
-from conspectus.indexing.sentences import map_sentences
 from conspectus.models.base import Tick, no_tick
 from conspectus.readers.encodings import decode
 from conspectus.rows import AliasDecision, Entity, Failure, Relationship, Span, Triple, content_id

@@ -23,6 +23,7 @@ from conspectus.indexing.arrays import (
     arrays_of,
     graph_arrays,
     map_chunk_terms,
+    map_sentences,
     sentence_arrays,
     sentences_to_send,
     text_arrays,
@@ -49,7 +50,6 @@ from conspectus.indexing.graph import (
     resolve,
     triples_of,
 )
-from conspectus.indexing.sentences import map_sentences
 from conspectus.messages import wording
 from conspectus.models.base import Model, Tick, no_tick, portable, together, writes
 from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple, Usage, content_id

@@ -22,7 +22,7 @@ import numpy as np
 from conspectus.algorithms.statistics import Ints, concatenated, numbers_of, unique_numbers
 from conspectus.content import content_of, excerpt
 from conspectus.rows import Document
-from conspectus.text.blocks import blocks, is_data
+from conspectus.text.blocks import LETTERS, blocks, is_data
 from conspectus.text.language import read_word_sets, text_pattern
 from conspectus.text.sentences import lines, sentences
 from conspectus.text.uncased import ROLES, is_person
@@ -45,7 +45,6 @@ _pattern = partial(text_pattern, "sentence_table")
 _LABEL = re.compile(f"(?P<time>{text_pattern('sentences', 'time').pattern})?{_pattern('label').pattern}")
 _MARK, _ASIDE, _FILE_NAME, _SAYS = map(_pattern, ("mark", "aside", "file_name", "says"))
 _NOTE_LABELS = read_word_sets("words")["note_labels"]
-_LETTER = re.compile(r"[^\W\d_]")
 
 READ_AT_ONCE = 4096
 """Sentences that are cut out of their documents at once when all are read in sequence; they take about 1 MB."""
@@ -172,7 +171,7 @@ def sentences_in(numbers: range, documents: Sequence[Document], labels: set[str]
                     speaker, start = label["name"], label.end()
             for a, b in sentences(text, start, end, document.language):
                 sentence = " ".join(text[a:b].split())
-                if _LETTER.search(sentence) and not _ASIDE.fullmatch(sentence):
+                if LETTERS.search(sentence) and not _ASIDE.fullmatch(sentence):
                     rows.append((number, *content.span(a, b)))
                     who.append(speaker)
                     texts.append(sentence)
