@@ -43,6 +43,13 @@ def test_a_rule_that_is_no_longer_there_is_reported(ablate: Any):
         ablate.changed("a = 1\n", ablate.Variant("gone", "x.py", "off", old="b = 2", new="b = 3"))
 
 
+def test_every_rule_is_in_the_source(ablate: Any):
+    variants = ablate.variants("*")
+    assert len(variants) > 100
+    for variant in variants:
+        ablate.changed((ablate.SOURCE / variant.file).read_text("utf-8"), variant)
+
+
 def test_a_verdict_needs_an_interval_without_zero(ablate: Any):
     def with_hits(*hits: float) -> dict[str, tuple[float, float]]:
         return {str(i): (hit, 1.0) for i, hit in enumerate(hits)}
