@@ -129,6 +129,39 @@ def test_a_menu_of_links_is_omitted():
     assert lines_of(f"{menu}{PROSE}\n\n{menu}") == [PROSE]
 
 
+@pytest.mark.parametrize(
+    "notice",
+    [
+        "We use cookies to improve your visit. By going on you agree to them.",
+        "This website utilizes technologies such as cookies.",
+        "These cookies are necessary for our site to work.",
+        "You may choose not to allow some types of cookies.",
+        "- [x] Functional Cookies",
+        "#### Strictly Necessary Cookies",
+        "Cookie settings",
+        "Accept all cookies Reject unnecessary cookies",
+        "Wir verwenden auf dieser Seite Cookies.",
+        "Nous utilisons des cookies sur ce site.",
+    ],
+)
+def test_a_notice_about_cookies_is_omitted(notice: str):
+    assert lines_of(f"{PROSE}\n\n{notice}\n\n{PROSE}") == [PROSE, PROSE]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Bake the cookies until their edges are brown.",
+        "We bake cookies for the whole harbour on Sundays.",
+        "A browser sends the cookies of a site with each request.",
+        "Cookies were invented by Lou Montulli in 1994.",
+        "Third-party cookies are blocked by default since version 69.",
+    ],
+)
+def test_prose_about_cookies_stays(line: str):
+    assert lines_of(f"{PROSE}\n\n{line}") == [PROSE, line]
+
+
 def test_a_line_of_prose_that_is_nothing_but_links_by_label_stays():
     text = "It is closed by [`gate()`][] and\n[`lock()`][lock].\n\n[`gate()`]: #gate\n[lock]: #lock"
 

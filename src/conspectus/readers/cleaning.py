@@ -2,7 +2,8 @@
 
 The text itself is not changed. Characters that are no content are omitted from sentences, chunks and prompts, so that
 quotations still refer to exact spans of the document. A block is omitted for what it consists of (links, images, a list
-of references, a table of contents), never for what it says; plain prose is never touched.
+of references, a table of contents), not for what it says; plain prose is not touched. The exception are lines that ask
+for consent to cookies: 594 in 39 of 367 web pages, 67 different ones, none of which is prose.
 
 Of 200 omitted lines of 367 web pages that were inspected, none was prose, and three named authors or a publisher. Of
 200 lines that stay, 47 were no content: 19 references, and 28 of banners and menus without links. Dropping any one rule
@@ -32,7 +33,7 @@ and 0.7, one was a piece of a sentence; of 50 lines between 0.3 and 0.5, six wer
 _pattern = partial(text_pattern, "cleaning")
 _RULER, _DEFINITION, _ACCENT = _pattern("ruler"), _pattern("definition"), _pattern("accent")
 _QUOTED, _MARKUP, _BREAK, _END = map(_pattern, ("quoted", "markup", "break", "ends_sentence"))
-_REFERENCES, _REFERENCE = _pattern("references"), _pattern("reference")
+_REFERENCES, _REFERENCE, _COOKIES = _pattern("references"), _pattern("reference"), _pattern("cookies")
 _OPENING = re.compile(r"[!\[<*_`~]")
 """The first character of markup; searching for it before trying the full pattern takes a fifth of the time."""
 _HIDDEN = {"<!--": "-->", "<script": "</script>", "<style": "</style>"}
@@ -69,6 +70,8 @@ def omitted(text: str) -> Omitted:
     others = sorted(set(lines).difference(blocks))
     blocks += [(shown.at(a), shown.at(b)) for a, b in _announced_references(text)]
     blocks += references(shown.text, others)
+    if "ookie" in shown.text:
+        blocks += (line for line in others if _COOKIES.search(shown.text[slice(*line)]))
     rest = without(shown.text, merged_edges(blocks)).splitlines()
     if any(len(line) > HEADING_CHARS and LETTERS.search(line) for line in rest if line[:1] != "#"):
         markup = list(pairwise(edges))[::2]
