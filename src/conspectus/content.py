@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -101,3 +102,13 @@ def merged_edges(spans: Iterable[Span]) -> Omitted:
         elif start < end:
             edges += (start, end)
     return tuple(edges)
+
+
+def span_of(words: str, text: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
+    """Return the span of the first occurrence of the words in a text, ignoring white space and case, or None."""
+    parts = words.split()
+    if not parts:
+        return None
+    pattern = re.compile(r"\s+".join(map(re.escape, parts)), re.IGNORECASE)
+    match = pattern.search(text, start, len(text) if end is None else end)
+    return (match.start(), match.end()) if match else None

@@ -1,4 +1,4 @@
-"""Look up the entities of an index by their names: by the whole name or an alias, or by the words of the name."""
+"""Look up in an index: its entities by a name, an alias, or words of a name; and questions, read in its languages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,19 @@ from conspectus.algorithms.ranking import positions
 from conspectus.algorithms.statistics import Ints
 from conspectus.index import Arrays, Index
 from conspectus.rows import column
+from conspectus.text.language import language_of
 from conspectus.text.mentions import hash_of, units
-from conspectus.text.words import INFLECTING, name_key, stem, undeclined
+from conspectus.text.words import INFLECTING, name_key, stem, terms, undeclined
+
+
+def question_language(question: str, index: Index) -> str:
+    """Return the language of a question, or that of the index if it cannot be determined."""
+    return language_of([question], index.languages)
+
+
+def search_terms(text: str, index: Index) -> list[str]:
+    """Return the search terms of a text for an index: stemmed in all of its languages."""
+    return terms(text, *index.languages)
 
 
 def entity_keys(index: Index) -> Mapping[str, int]:

@@ -15,9 +15,10 @@ from conspectus.algorithms.sentence_walk import WHOLE, Incidence, Matrix, walk
 from conspectus.algorithms.statistics import Bools
 from conspectus.errors import UsageError
 from conspectus.index import Index
+from conspectus.name_lookup import search_terms
 from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_runs, hash_of, units
 from conspectus.text.vocabulary import read_vocabulary
-from conspectus.text.words import name_key, search_terms
+from conspectus.text.words import name_key
 
 PART = 0.3
 """The weight of a seed inside a longer seed: from 0.1 to 1, no set of questions changes by more than one answer."""

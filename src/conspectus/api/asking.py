@@ -21,6 +21,7 @@ from conspectus.models.base import Model, writes
 from conspectus.models.extractive.answer import assembled_notice
 from conspectus.models.llm.adapters import is_registered
 from conspectus.models.rerankers import open_reranker
+from conspectus.name_lookup import question_language
 from conspectus.retrieval import METHODS, RANKINGS, Method, auto
 from conspectus.retrieval.base import extractive, unknown_name_notice
 from conspectus.retrieval.model_wrappers import AnsweringModel, ContextRecorder, WithAnswerOptions
@@ -42,7 +43,6 @@ from conspectus.runtime import (
 )
 from conspectus.tasks import AnswerFromContext
 from conspectus.tasks.base import Context
-from conspectus.text.language import question_language
 from conspectus.text.question import is_short
 
 if TYPE_CHECKING:

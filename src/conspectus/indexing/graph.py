@@ -23,7 +23,7 @@ import numpy as np
 
 from conspectus.algorithms.matching import mixed
 from conspectus.algorithms.statistics import Hashes, Ints, unique_numbers
-from conspectus.content import content_of
+from conspectus.content import content_of, span_of
 from conspectus.errors import ModelError
 from conspectus.indexing.chunks import Extractions
 from conspectus.lazy import lazy_module
@@ -47,7 +47,6 @@ from conspectus.text.language import read_word_sets, text_pattern
 from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES
 from conspectus.text.lexicon import sources
 from conspectus.text.mentions import hash_of
-from conspectus.text.sentences import located
 from conspectus.text.vocabulary import BLOCK
 from conspectus.text.words import CJK, UNSPACED, name_key
 from conspectus.workers import Texts
@@ -843,7 +842,7 @@ def merge_claims(
 
 def _quoted(words: str, chunk: Chunk, document: Document) -> Span:
     """Return the span of words in a chunk, or the span of the chunk if it does not contain them."""
-    if (match := located(words, chunk.text)) is None:
+    if (match := span_of(words, chunk.text)) is None:
         return chunk.span
     content = content_of(document)
     before = content.at(chunk.start)

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from conspectus import Index, tokens
-from conspectus.content import content_of, excerpt
+from conspectus.content import content_of, excerpt, span_of
 from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.indexing.given_graph import same_name, with_sentences
 from conspectus.readers import newlines
@@ -42,7 +42,6 @@ from conspectus.rows import (
 )
 from conspectus.storage import store
 from conspectus.text.language import with_languages
-from conspectus.text.sentences import located
 
 if TYPE_CHECKING:
     from conspectus.indexing.pipeline import Progress
@@ -416,7 +415,7 @@ def find_unit(unit: str, text: str, after: int = 0) -> tuple[int, int] | None:
             at = text.find(part)
         if at >= 0 and part.strip():
             return at, at + len(part)
-    return located(part, text) if len(part) < LOOSE_CHARS else None
+    return span_of(part, text) if len(part) < LOOSE_CHARS else None
 
 
 def find_quotation(quotation: str, text: str, span: Span) -> Iterator[Span]:
@@ -429,7 +428,7 @@ def find_quotation(quotation: str, text: str, span: Span) -> Iterator[Span]:
             match
             for part in parts
             if len(part) >= MIN_PART_CHARS or len(parts) == 1
-            if (match := located(part.strip(" \"'“”‘’"), text, span.start, span.end))
+            if (match := span_of(part.strip(" \"'“”‘’"), text, span.start, span.end))
         ]
         if matches:
             yield from (Span(span.document_id, start, end) for start, end in matches)

@@ -20,7 +20,7 @@ from conspectus.messages import wording
 from conspectus.models.base import Model, writes
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.search import Searcher
-from conspectus.name_lookup import entity_of_key
+from conspectus.name_lookup import entity_of_key, question_language, search_terms
 from conspectus.references import (
     TABLES,
     Reference,
@@ -47,9 +47,9 @@ from conspectus.rows import (
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, Task
 from conspectus.tasks.base import Context, Row, render
-from conspectus.text.language import ENGLISH, gives_instructions, question_language
+from conspectus.text.language import ENGLISH, gives_instructions
 from conspectus.text.question import read_question
-from conspectus.text.words import CJK, UNSPACED, is_unspaced, name_key, search_terms
+from conspectus.text.words import CJK, UNSPACED, is_unspaced, name_key
 
 NOTHING = wording(ENGLISH).nothing
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from conspectus.algorithms.ranking import Floats, Postings, bm25, postings
 from conspectus.index import Index
+from conspectus.name_lookup import search_terms
 from conspectus.retrieval import ranking
 from conspectus.retrieval.base import hits_of
 from conspectus.rows import Hit
 from conspectus.settings import Settings
-from conspectus.text.words import search_terms, terms
+from conspectus.text.words import terms
 
 
 @ranking("bm25", help="chunks that contain the words of the question")

@@ -15,6 +15,7 @@ from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model
+from conspectus.name_lookup import question_language
 from conspectus.retrieval import local, method
 from conspectus.retrieval.base import empty_answer, reduce
 from conspectus.retrieval.rollup import communities_of, match_annotations
@@ -22,7 +23,6 @@ from conspectus.rows import Answer, Report
 from conspectus.settings import Settings
 from conspectus.tasks import FollowUp, PrimeAnswer, Probe, PursueFollowUp
 from conspectus.tasks.base import Context
-from conspectus.text.language import question_language
 from conspectus.text.words import name_key
 
 METHOD = "drift"

@@ -14,6 +14,7 @@ from conspectus.algorithms.ranking import Postings, idf
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
+from conspectus.name_lookup import search_terms
 from conspectus.retrieval import method
 from conspectus.retrieval.base import answer_within, empty_answer
 from conspectus.retrieval.bm25 import scores_of
@@ -24,7 +25,6 @@ from conspectus.rows import Answer, Report
 from conspectus.settings import Settings
 from conspectus.tasks.base import Context
 from conspectus.text.question import read_question
-from conspectus.text.words import search_terms
 
 METHOD = "drilldown"
 WIDTH = 3

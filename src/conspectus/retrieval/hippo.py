@@ -29,13 +29,13 @@ from conspectus.index import Index
 from conspectus.index_models import cosines, has_vectors, question_vectors
 from conspectus.messages import wording
 from conspectus.models.base import Model
+from conspectus.name_lookup import question_language
 from conspectus.retrieval import AskingRanking, method
 from conspectus.retrieval.base import answer_from, hits_of
 from conspectus.retrieval.bm25 import TextWords, scores_of
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tasks import NameEntities, RecognizeTriples
-from conspectus.text.language import question_language
 from conspectus.text.mentions import units
 from conspectus.text.words import name_key
 from conspectus.triple_graph import TripleGraph

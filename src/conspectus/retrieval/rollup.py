@@ -23,6 +23,7 @@ from conspectus.errors import ModelError, Unusable, UsageError
 from conspectus.index import BoundedCache, Index
 from conspectus.index_models import cosines, has_vectors, question_vectors
 from conspectus.models.base import Model, performed
+from conspectus.name_lookup import search_terms
 from conspectus.retrieval import method
 from conspectus.retrieval.base import empty_answer, map_reduce
 from conspectus.retrieval.global_ import report_windows
@@ -32,7 +33,7 @@ from conspectus.settings import ReportSettings, Settings
 from conspectus.tasks import WriteReport
 from conspectus.text.language import AUTO, corpus_language
 from conspectus.text.question import read_question
-from conspectus.text.words import CJK, search_terms
+from conspectus.text.words import CJK
 
 METHOD = "rollup"
 IN_NAME = 0.5

@@ -19,6 +19,7 @@ from conspectus.index import Index
 from conspectus.index_models import has_vectors, question_vectors
 from conspectus.messages import wording
 from conspectus.models.base import Model, writes
+from conspectus.name_lookup import question_language, search_terms
 from conspectus.relation_paths import likeness, root, roots_of_label
 from conspectus.retrieval import method
 from conspectus.retrieval.base import answer_within, empty_answer, hit, most_chunks, pack
@@ -27,8 +28,7 @@ from conspectus.rows import Answer, Hit, ReasoningPath, Triple
 from conspectus.settings import Settings
 from conspectus.tasks import ChooseRelations, DraftAnswer, Edge, ExamineEvidence, NameEntities, Topic
 from conspectus.tasks.base import Context
-from conspectus.text.language import question_language
-from conspectus.text.words import STOPWORDS, WORD, fold, is_content, name_key, search_terms, terms
+from conspectus.text.words import STOPWORDS, WORD, fold, is_content, name_key, terms
 from conspectus.triple_graph import Step, TripleGraph
 
 SCORED_CHUNKS, READ_CHUNKS = 10, 5

@@ -15,13 +15,13 @@ from conspectus.algorithms.ranking import Floats, gains, idf, scaled
 from conspectus.algorithms.sentence_walk import spread, totals, walk
 from conspectus.index import Index
 from conspectus.index_models import cosines, vectors_if_read
+from conspectus.name_lookup import search_terms
 from conspectus.retrieval import bm25, ranking
 from conspectus.retrieval.base import hits_of
 from conspectus.retrieval.vector import hybrid_scores
 from conspectus.rows import Hit
 from conspectus.sentence_graph import Seeds, SentenceEntityGraph, seeds_of, sentences_by_words
 from conspectus.settings import Settings
-from conspectus.text.words import search_terms
 
 COVERED = 0.9
 """Share of the question's weight in a passage above which the passage is also ranked by its words."""

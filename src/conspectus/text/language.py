@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from conspectus.rows import Document
 
@@ -219,15 +219,3 @@ def languages_in(documents: Iterable[Document], chosen: str = AUTO) -> tuple[str
 def corpus_language(documents: Sequence[Document], chosen: str = AUTO) -> str:
     """Return the chosen language, or else that of most documents."""
     return languages_in(in_languages(documents, chosen), chosen)[0]
-
-
-class Languages(Protocol):
-    """Anything with languages, such as an index."""
-
-    @property
-    def languages(self) -> tuple[str, ...]: ...
-
-
-def question_language(question: str, index: Languages) -> str:
-    """Return the language of a question, or that of the index if it cannot be determined."""
-    return language_of([question], index.languages)

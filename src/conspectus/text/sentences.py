@@ -153,16 +153,6 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
     return (start, start + len(piece.rstrip())) if piece else None
 
 
-def located(words: str, text: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
-    """Return the span of the first occurrence of the words in a text, ignoring white space and case, or None."""
-    parts = words.split()
-    if not parts:
-        return None
-    pattern = re.compile(r"\s+".join(map(re.escape, parts)), re.IGNORECASE)
-    match = pattern.search(text, start, len(text) if end is None else end)
-    return (match.start(), match.end()) if match else None
-
-
 _OPENING = question_pattern(ENGLISH, "opens_loosely")
 _FILLER = question_pattern(ENGLISH, "filler", re.NOFLAG)
 """Filler words, in lower case since a pattern that ignores case takes three times as long. Of 1,000 words in findings

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from conspectus.lazy import lazy_module
 from conspectus.text.language import (
     ENGLISH,
-    Languages,
     function_words,
     language_of,
     read_word_sets,
@@ -215,8 +214,3 @@ def _pairs(run: str) -> list[str]:
 def stems(words: Iterable[str]) -> frozenset[str]:
     """Return the stems of a word list."""
     return frozenset(stem(w) for w in words)
-
-
-def search_terms(text: str, index: Languages) -> list[str]:
-    """Return the search terms of a text for an index: stemmed in all of its languages."""
-    return terms(text, *index.languages)

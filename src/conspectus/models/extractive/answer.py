@@ -35,7 +35,7 @@ from conspectus.models.extractive.sentence_store import (
     subject_terms,
     words_of,
 )
-from conspectus.name_lookup import entities_with
+from conspectus.name_lookup import entities_with, question_language, search_terms
 from conspectus.references import Reference, strip, write
 from conspectus.rows import Chunk, Report
 from conspectus.tasks import (
@@ -50,10 +50,10 @@ from conspectus.tasks import (
     ReduceAnswer,
 )
 from conspectus.tasks.base import Context
-from conspectus.text.language import language_of, question_language
+from conspectus.text.language import language_of
 from conspectus.text.question import Question, is_short
 from conspectus.text.sentences import states
-from conspectus.text.words import name_key, search_terms
+from conspectus.text.words import name_key
 
 MAX_QUOTES = 4
 """Most quotations in a section. With 2, answers of `drift` quote 63 % of the documents that answer the sample's facts

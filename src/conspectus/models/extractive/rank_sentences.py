@@ -23,6 +23,7 @@ from conspectus.models.extractive.sentence_store import (
     all_terms,
     is_repeated,
 )
+from conspectus.name_lookup import search_terms
 from conspectus.rows import Chunk, Entity
 from conspectus.tasks.base import Context
 from conspectus.text.language import ENGLISH
@@ -30,7 +31,7 @@ from conspectus.text.mentions import date_spans
 from conspectus.text.question import Question, question_pattern
 from conspectus.text.sentences import states
 from conspectus.text.types import CURRENCIES
-from conspectus.text.words import WORD, fold, is_content, name_key, search_terms
+from conspectus.text.words import WORD, fold, is_content, name_key
 
 if TYPE_CHECKING:
     from conspectus import sentence_graph

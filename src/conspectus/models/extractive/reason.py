@@ -18,6 +18,7 @@ from conspectus.models.base import performs
 from conspectus.models.extractive.rank_sentences import chunk_ranks
 from conspectus.models.extractive.search import Searcher
 from conspectus.models.extractive.sentence_store import name_entities
+from conspectus.name_lookup import search_terms
 from conspectus.relation_paths import PathFinder
 from conspectus.rows import ReasoningPath
 from conspectus.tasks import (
@@ -32,7 +33,7 @@ from conspectus.tasks import (
     SummarizePassages,
 )
 from conspectus.text.sentences import sentences
-from conspectus.text.words import search_terms, terms
+from conspectus.text.words import terms
 
 if TYPE_CHECKING:
     from conspectus.algorithms import similarity

@@ -14,11 +14,11 @@ import numpy as np
 from conspectus.algorithms.ranking import Floats, Ints, Postings, idf, positions
 from conspectus.index import Index, all_speakers
 from conspectus.models.extractive.sentence_store import SentenceStore, title_words
-from conspectus.name_lookup import entities_with, entity_of_key
+from conspectus.name_lookup import entities_with, entity_of_key, search_terms
 from conspectus.rows import Span, column
 from conspectus.text.question import Question, other_forms, read_question
 from conspectus.text.sentences import states
-from conspectus.text.words import PAIRED, UNSPACED, name_key, search_terms, stem, terms
+from conspectus.text.words import PAIRED, UNSPACED, name_key, stem, terms
 
 SHARE = 0.34
 """Least share, by squared IDF, of a question's content in a sentence; its rarest known term alone suffices. With 0.17,
