@@ -62,6 +62,16 @@ def test_common_nouns_are_no_names(sentence: str):
     assert found(sentence) == {}
 
 
+def test_a_name_of_which_the_dictionary_has_only_a_part_is_whole_where_no_use_lacks_the_rest():
+    lexicon = read(
+        "耶律留哥起兵。", "人们怀念耶律留哥。", "后来耶律留哥病死。", "谷川在东京。", "长谷川来了。"
+    )
+
+    assert "耶律留哥" in lexicon.names
+    assert "耶律留" not in lexicon.names
+    assert "谷川" in lexicon.names
+
+
 def test_latin_names_in_a_chinese_text_are_names():
     lexicon = read("保罗·塞里诺（Paul Sereno）发现了化石。", "研究由National Geographic资助。")
 

@@ -205,12 +205,47 @@ def find_chinese(vocabulary: Vocabulary) -> Iterator[Mention]:
     count, vague = Counter(words for _, words in plain), vocabulary.rules.vague
     spans += ((ORGANIZATION, *s) for s, w in plain if count[w] > 1 and vague.isdisjoint(w[:-1]))
     taken = np.zeros(len(vocabulary.form) + 1, bool)
-    for kind, start, end in spans:
+    for kind, start, end in _completed(spans, vocabulary):
         name = joined(vocabulary.written(start, end)).strip('"“”')
         long_enough = len(name) > (kind == ORGANIZATION) + (kind != WORK)
         if long_enough and not taken[start:end].any():
             taken[start:end] = True
             yield Mention(start, end, (name,), False, kind)
+
+
+def _completed(
+    spans: Sequence[tuple[str, int, int]], vocabulary: Vocabulary
+) -> Iterator[tuple[str, int, int]]:
+    """Yield the spans of names; where the dictionary has only a part of a person's or place's name (谷川 of 长谷川), with
+    the words beside it that it seldom occurs without.
+    """
+    words, inside = vocabulary.token_word, ~np.append(vocabulary.opens, True)
+    part = np.append([_may_be_part(word) for word in vocabulary.words], False)[np.append(words, -1)]
+
+    def wider(start: int, end: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        before = bool(inside[start] and part[start - 1])
+        return (start - before, end), (start, end + bool(inside[end] and part[end]))
+
+    alone, left, right = Counter[bytes](), Counter[bytes](), Counter[bytes]()
+    for _, start, end in spans:
+        for count, (first, last) in zip(
+            (alone, left, right), ((start, end), *wider(start, end)), strict=True
+        ):
+            count[words[first:last].tobytes()] += 1
+    for kind, start, end in spans:
+        least = max(BOUND * alone[words[start:end].tobytes()], 2)
+        (first, _), (_, last) = wider(start, end) if kind in (PERSON, LOCATION) else ((start, end),) * 2
+        yield (
+            kind,
+            first if left[words[first:end].tobytes()] >= least else start,
+            last if right[words[start:last].tobytes()] >= least else end,
+        )
+
+
+def _may_be_part(word: str) -> bool:
+    """Return whether a Chinese word may be part of a name that the dictionary lacks."""
+    tag = tag_of(word) if CJK.match(word) and len(word) < 3 else ""
+    return tag.startswith("nr") or tag in ("ns", "nz") or (len(word) == 1 and tag in ("a", "j", "n", "ng"))
 
 
 @lru_cache(WORDS_CACHED)
