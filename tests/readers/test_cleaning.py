@@ -133,7 +133,7 @@ def test_a_menu_of_links_is_omitted():
     "notice",
     [
         "We use cookies to improve your visit. By going on you agree to them.",
-        "This website utilizes technologies such as cookies.",
+        "This website utilizes technologies such as cookies for its functionality.",
         "These cookies are necessary for our site to work.",
         "You may choose not to allow some types of cookies.",
         "- [x] Functional Cookies",
@@ -153,6 +153,8 @@ def test_a_notice_about_cookies_is_omitted(notice: str):
     [
         "Bake the cookies until their edges are brown.",
         "We bake cookies for the whole harbour on Sundays.",
+        "We use cookies and cream for the base of the cake.",
+        "That was all we could afford. You would walk to the store and buy cookies.",
         "A browser sends the cookies of a site with each request.",
         "Cookies were invented by Lou Montulli in 1994.",
         "Third-party cookies are blocked by default since version 69.",
