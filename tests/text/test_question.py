@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conspectus.text.question import read_question
+from conspectus.text.question import other_forms, read_question
+from conspectus.text.words import stem
 
 
 def test_words_that_only_ask_are_no_part_of_the_focus():
@@ -66,6 +67,7 @@ def test_the_asking_word_tells_what_kind_of_thing_is_wanted(text: str, wants: st
         ("Who was mayor when the mill burned?", "person"),
         ("What was built there, and when?", "date"),
         ("Where and when did they meet?", "date"),
+        ("How soon must the filter be cleaned?", "number"),
     ],
 )
 def test_a_circumstance_is_not_what_is_wanted(text: str, wants: str):
@@ -90,6 +92,25 @@ def test_numbers_may_be_given_in_words(question: str, language: str, given: str)
 
     assert read.wants == "number"
     assert any(cue.search(given) for cue in read.cues)
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [
+        ("long", "length"),
+        ("length", "long"),
+        ("describe", "description"),
+        ("kidney", "renal"),
+        ("died", "death"),
+    ],
+)
+def test_a_sentence_may_have_another_word_of_the_same_root(asked: str, given: str):
+    assert stem(given) in other_forms(stem(asked), "en")
+
+
+def test_the_present_is_no_form_of_the_past():
+    assert stem("led") in other_forms(stem("lead"), "en")
+    assert stem("lead") not in other_forms(stem("led"), "en")
 
 
 def test_questions_that_and_joins_are_several():

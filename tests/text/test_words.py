@@ -108,6 +108,10 @@ def test_forms_of_one_word_share_a_stem():
     assert stem("harbour's") == stem("harbour")
     assert stem("潮汐") == "潮汐"
     assert stem("found") == stem("finds") != stem("founded") == stem("founding")
+    assert stem("children") == stem("child")
+    assert stem("teeth") == stem("tooth")
+    assert stem("bacteria") == stem("bacterium")
+    assert stem("men", "sv") != stem("man", "sv")
 
 
 def test_an_address_is_one_token_and_a_long_run_of_signs_is_looked_at_once():

@@ -38,20 +38,25 @@ def question_stopwords(language: str) -> frozenset[str]:
 
 
 @cache
-def _forms_of_verbs(language: str) -> dict[str, tuple[str, ...]]:
-    verbs = [[stem(form, language) for form in verb.split()] for verb in _PATTERNS[language]["verbs"]]
-    return {form: tuple(other for other in verb[1:] if other != form) for verb in verbs for form in verb}
+def _related_stems(language: str) -> dict[str, tuple[str, ...]]:
+    forms: dict[str, tuple[str, ...]] = {}
+    for kind, first in ("verbs", 1), ("derived", 0):
+        for row in _PATTERNS[language][kind]:
+            for form in (group := [stem(each, language) for each in row.split()]):
+                forms[form] = (*forms.get(form, ()), *(other for other in group[first:] if other != form))
+    return forms
 
 
 def other_forms(term: str, language: str) -> Collection[str]:
-    """Return the stems of other past forms of the verb with a stem ("led" for "lead"), and of its noun ("treatment").
+    """Return the stems of other past forms of the verb with a stem ("led" for "lead"), and of words derived from it, or
+    from the same word ("treatment" for "treat", "renal" for "kidney").
 
     The present is not returned for the past: a sentence about who may win does not answer who won.
     """
     if language in ("de", "nl"):  # leitet, geleitet
         return (term.removeprefix("ge") if term.startswith("ge") else f"ge{term}",)
     if language == ENGLISH:
-        return (*_forms_of_verbs(language).get(term, ()), f"{term}ment", term.removesuffix("ment"))
+        return (*_related_stems(language).get(term, ()), f"{term}ment", term.removesuffix("ment"))
     return ()
 
 

@@ -64,6 +64,7 @@ _SCRIPTS = re.compile(rf"{CJK.pattern}+|(?:(?!{CJK.pattern})[^\W\d_])+|\d+")
 
 _STEMMERS = dict(pair.split(":") for pair in _LISTS["stemmers"])
 """Snowball's name of each language that it supports; words of other languages are stemmed as English."""
+_IRREGULAR = dict(pair.split(":") for pair in _LISTS["irregular_plurals"])
 _PARTICLES_KO = re.compile(f"(?<=..)(?:{'|'.join(_LISTS['korean_particles'])})$")
 
 _NAME_PUNCTUATION = re.compile(rf"[^\w&+#/ {_MARKS}]+")
@@ -102,13 +103,13 @@ def _stemmer(name: str) -> Callable[[str], str]:
 
 @lru_cache(WORDS_CACHED)
 def stem(word: str, language: str = ENGLISH) -> str:
-    """Return the stem of a folded word, by Snowball ("found" as "find"); in Korean, the word without its particle."""
+    """Return the stem of a folded word, by Snowball ("children" as "child"); in Korean, without its particle."""
     if language == "ko":
         return _PARTICLES_KO.sub("", word)
     if language == "tr":  # endings of names follow an apostrophe
         word = word.partition("'")[0] or word
     word = word.removesuffix("'s")
-    word = "find" if word == "found" else word
+    word = _IRREGULAR.get(word, word) if language == ENGLISH else word
     return _stemmer(_STEMMERS.get(language, "english"))(word)
 
 
