@@ -186,6 +186,19 @@ def test_a_heading_is_not_quoted_with_the_sentence_below_it():
     assert [texts[n] for row in rows for n in row] == [text]
 
 
+def test_a_sentence_that_announces_a_list_is_quoted_with_its_items():
+    announced = "A low weir can lead to three problems:"
+    index = an_index(f"{announced}\n\n- dry mills\n- stranded boats\n- sour fish\n\nTolan raised it in 1821.")
+    searcher = Searcher(index)
+    first = next(n for n in range(len(searcher.passages)) if searcher.passages.text(n) == announced)
+
+    (row,) = in_context([RankedSentence(first, 1.0, 1.0)], searcher)
+
+    quoted = quote(row, searcher)
+    assert all(item in quoted for item in ("dry mills", "stranded boats", "sour fish"))
+    assert "Tolan" not in quoted
+
+
 def test_sentences_that_no_chunk_holds_together_are_not_quoted_together():
     index = a_built_index(
         "The village of Quenda lies at the foot of a long green hill in the south of the country. "
