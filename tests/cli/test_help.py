@@ -103,7 +103,7 @@ def test_help_shows_no_types_no_doubled_brackets_and_no_cut_sentences(
 
 @pytest.mark.parametrize("word", HINTS)
 def test_the_words_of_other_tools_lead_to_what_does_the_same_here(word: str) -> None:
-    result = RUN.invoke(app, ["ask", word, "x"] if word.startswith("--") else [word])
+    result = RUN.invoke(app, ["ask", word, "x"] if word.startswith("-") else [word])
     assert result.exit_code == 2
     assert HINTS[word] in " ".join(result.output.split())
 

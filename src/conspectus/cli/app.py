@@ -46,6 +46,7 @@ HINTS: Mapping[str, str] = {
     "--mode": "--method NAME",
     "--root": "--index DIR",
     "--output": "-o PATH of map and export; of index: --index DIR",
+    "-o": "--index DIR",
     "--community-level": "--level N",
     "--api-key": "an environment variable: OPENAI_API_KEY, or CONSPECTUS_API_KEY with --base-url",
     "--force": "--fresh",
