@@ -129,6 +129,12 @@ def test_adverbs_and_vague_words_are_part_of_no_concept():
     assert not any("nearly" in phrase or "thing" in phrase for phrase in found)
 
 
+def test_what_people_only_exclaim_is_no_concept():
+    text = ["The damn barrage leaks, dude.", "A damn shame, the dude was here.", "Gosh, the dude came."]
+
+    assert not {"dude", "damn", "gosh", "damn barrage"}.intersection(concepts(*text * 3))
+
+
 def test_a_noun_that_ends_as_adverbs_do_is_a_concept():
     text = [f"{who} have the acromegaly." for who in ("Some", "Many", "Few", "They", "We")]
 
