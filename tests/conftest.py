@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import ipaddress
+import logging
 import os
 import socket
 from collections.abc import Iterator
@@ -143,6 +144,10 @@ def leave_no_trace() -> Iterator[None]:
                 patch.delenv(name)
         yield
     gc.enable()  # `conspectus index` disables it, because its process ends
+    logger = logging.getLogger("conspectus")
+    for handler in [h for h in logger.handlers if isinstance(h, logging.FileHandler)]:
+        logger.removeHandler(handler)  # of `--log`: its folder is deleted with the test
+        handler.close()
     after = Path.cwd()
     if after != before:
         os.chdir(before)
