@@ -216,34 +216,31 @@ def find_chinese(vocabulary: Vocabulary) -> Iterator[Mention]:
 def _completed(
     spans: Sequence[tuple[str, int, int]], vocabulary: Vocabulary
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield the spans of names; where the dictionary has only a part of a person's or place's name (谷川 of 长谷川), with
-    the words beside it that it seldom occurs without.
+    """Yield the spans of names, those of people and places with the word beside them that is part of the name: the
+    dictionary has 谷川, but not 长谷川. A word is part of a name if it is beside it in BOUND of its uses, and twice.
     """
-    words, inside = vocabulary.token_word, ~np.append(vocabulary.opens, True)
-    part = np.append([_may_be_part(word) for word in vocabulary.words], False)[np.append(words, -1)]
 
-    def wider(start: int, end: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        before = bool(inside[start] and part[start - 1])
-        return (start - before, end), (start, end + bool(inside[end] and part[end]))
+    def text(start: int, end: int) -> bytes:
+        return vocabulary.token_word[start:end].tobytes()
 
-    alone, left, right = Counter[bytes](), Counter[bytes](), Counter[bytes]()
-    for _, start, end in spans:
-        for count, (first, last) in zip(
-            (alone, left, right), ((start, end), *wider(start, end)), strict=True
-        ):
-            count[words[first:last].tobytes()] += 1
+    part = np.array([_may_be_part(word) for word in vocabulary.words], bool)[vocabulary.token_word]
+    before, after = vocabulary.behind(part), vocabulary.before(part)
+    alone = Counter(text(start, end) for _, start, end in spans)
+    left = Counter(text(start - 1, end) for _, start, end in spans if before[start])
+    right = Counter(text(start, end + 1) for _, start, end in spans if after[end - 1])
     for kind, start, end in spans:
-        least = max(BOUND * alone[words[start:end].tobytes()], 2)
-        (first, _), (_, last) = wider(start, end) if kind in (PERSON, LOCATION) else ((start, end),) * 2
-        yield (
-            kind,
-            first if left[words[first:end].tobytes()] >= least else start,
-            last if right[words[start:last].tobytes()] >= least else end,
-        )
+        least = max(BOUND * alone[text(start, end)], 2)
+        if kind in (PERSON, LOCATION):
+            wider_left = before[start] and left[text(start - 1, end)] >= least
+            wider_right = after[end - 1] and right[text(start, end + 1)] >= least
+            start, end = start - bool(wider_left), end + bool(wider_right)
+        yield kind, start, end
 
 
 def _may_be_part(word: str) -> bool:
-    """Return whether a Chinese word may be part of a name that the dictionary lacks."""
+    """Return whether a Chinese word may be part of a name: it is short, and the dictionary tags it as a name (`nr`,
+    `ns`, `nz`) or, if it is one character, as a noun, adjective or abbreviation. Verbs and numbers are beside names.
+    """
     tag = tag_of(word) if CJK.match(word) and len(word) < 3 else ""
     return tag.startswith("nr") or tag in ("ns", "nz") or (len(word) == 1 and tag in ("a", "j", "n", "ng"))
 
