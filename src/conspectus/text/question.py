@@ -40,7 +40,7 @@ def question_stopwords(language: str) -> frozenset[str]:
 @cache
 def _related_stems(language: str) -> dict[str, tuple[str, ...]]:
     forms: dict[str, tuple[str, ...]] = {}
-    for kind, first in ("verbs", 1), ("derived", 0):
+    for kind, first in ("verbs", 1), ("related", 0):
         for row in _PATTERNS[language][kind]:
             for form in (group := [stem(each, language) for each in row.split()]):
                 forms[form] = (*forms.get(form, ()), *(other for other in group[first:] if other != form))
@@ -48,8 +48,8 @@ def _related_stems(language: str) -> dict[str, tuple[str, ...]]:
 
 
 def other_forms(term: str, language: str) -> Collection[str]:
-    """Return the stems of other past forms of the verb with a stem ("led" for "lead"), and of words derived from it, or
-    from the same word ("treatment" for "treat", "renal" for "kidney").
+    """Return the stems of other past forms of the verb with a stem ("led" for "lead"), and of nouns, verbs and adjectives
+    that belong to it ("treatment" for "treat", "renal" for "kidney").
 
     The present is not returned for the past: a sentence about who may win does not answer who won.
     """
