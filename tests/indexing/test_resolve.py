@@ -117,6 +117,23 @@ def test_an_acronym_that_another_text_explains_by_what_is_no_entity_joins_in_its
     assert [name_in(names, "ORG", i) for i in range(2)] == ["Orrin Rail Guild", "ORG"]
 
 
+def test_an_acronym_that_everybody_knows_needs_no_brackets():
+    both = resolved(named(("United States", "location"), ("U.S.", "location")), named(("US", "location")))
+
+    assert {name_in(both, form) for form in ("U.S.", "US")} == {"United States"}
+    assert joined(resolved(named(("US", "location"), ("Orrin Rail Guild", GUILD)))) == set()
+
+
+@pytest.mark.parametrize("one", ["EV", "Death Star", "TypedArray"])
+def test_a_plural_makes_no_other_name(one: str):
+    assert joined(resolved(named((one, "concept"), (f"{one}s", "concept")))) == {(f"{one}s", one, "plural")}
+
+
+@pytest.mark.parametrize(("name", "kind"), [("Adam", "concept"), ("Mara Tolan", PERSON)])
+def test_an_s_may_make_another_name(name: str, kind: str):
+    assert joined(resolved(named((name, kind), (f"{name}s", kind)))) == set()
+
+
 @pytest.mark.parametrize(
     ("full", "bare", "kind"),
     [

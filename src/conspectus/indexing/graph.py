@@ -172,6 +172,7 @@ def resolve(
         _join_acronyms(names, bracketed, result)
         _join_people(names, result)
         _join_legal_forms(names, result)
+        _join_plurals(names, result)
     return result
 
 
@@ -218,18 +219,28 @@ def _join_within_sources(
 
 
 _BRACKETS = re.compile(r"[(\[（【]\s*([^()\[\]（）【】]{2,100}?)\s*[)\]）】]")
+_WELL_KNOWN = {
+    "us": "united states", "usa": "united states", "uk": "united kingdom", "un": "united nations",
+    "eu": "european union",
+}  # fmt: skip
+"""Acronyms that texts seldom explain: beside "United States", "US" or "U.S." is well connected on four of six corpora."""
 _BEFORE = 100
 """Characters before brackets that are searched for the name that they explain: few names are longer."""
 
 
 def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Names) -> None:
-    """Make an acronym an alias of a name with its initials, if a text gives one in brackets after the other."""
+    """Make an acronym an alias of a name with its initials, if it is well known or a text gives one in brackets after the
+    other.
+    """
     letters = {
         key: name.replace(".", "").replace("&", "").lower()
         for key, name in result.display.items()
         if 1 < len(name) <= 8 and name[0].isupper() and all(c.isupper() or c in "&." for c in name)
     }
     stated: dict[str, set[str]] = defaultdict(set)
+    for key, full in _WELL_KNOWN.items():
+        if key in letters and full in names:
+            stated[key].add(full)
     for chunk in chunks:
         for match in _BRACKETS.finditer(chunk.text) if letters else ():
             inner, before = key_of(match[1]), chunk.text[: match.start()][-_BEFORE:]
@@ -245,7 +256,7 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
                 stated[words[-1]].update(known or ([""] if other else []))
     for key, others in sorted(stated.items()):
         if len(others) == 1 and (other := min(others)):
-            _join(result, key, other, "acronym", "a text gives one in brackets after the other")
+            _join(result, key, other, "acronym", "it is well known, or in brackets after the name")
         else:  # several meanings; "" stands for meanings that are not names in the graph
             known = [(other, set(names[other].sources)) for other in sorted(others - {""})]
             _join_within_sources(result, key, names, known, "acronym", "the only name of these initials")
@@ -436,6 +447,18 @@ def _join_legal_forms(names: dict[str, _Name], result: Names) -> None:
             bare = " ".join(without)
         if bare != key and bare in names and names[bare].type in ("", name.type):
             _join(result, key, bare, "title or legal form", f"without it, it is {result.display[bare]!r}")
+
+
+def _join_plurals(names: dict[str, _Name], result: Names) -> None:
+    """Make the plural of an acronym, or of a name of several words, an alias of the singular ("EVs", "Death Stars").
+    A capitalised word with an s may be another name ("Adams"), and so may a person's.
+    """
+    for key, name in sorted(names.items()):
+        one = key.removesuffix("s")
+        if one == key or one not in names or name.type == "person" or names[one].type not in ("", name.type):
+            continue
+        if " " in one or not result.display[one].istitle():
+            _join(result, key, one, "plural", "it adds an s")
 
 
 LONGEST = 14
