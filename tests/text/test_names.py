@@ -140,6 +140,12 @@ def test_a_word_that_numbers_figures_or_chapters_is_no_name():
     assert set(names(*captions, "A figure of bronze stands there.")) == {"Ada Marl"}
 
 
+def test_two_letters_that_mostly_follow_a_number_are_a_unit_and_no_name():
+    ages = [f"The layer is {n} Ka old, as Ada Marl saw." for n in (2, 3, 40)]
+    assert set(names(*ages)) == {"Ada Marl"}
+    assert "Ka" in names(*ages, *["They saw Ka there."] * 3)
+
+
 def test_a_name_that_also_stands_alone_has_its_number():
     launches = [f"They watched Apollo {n} from afar." for n in (1, 2, 3, 11)]
     alone = ["He built Apollo with them."] * 8

@@ -174,8 +174,20 @@ def _classes(vocabulary: Vocabulary) -> Codes:
     dated = np.array([form.lower() in CALENDAR for form in vocabulary.forms], bool)[vocabulary.form[:-1]]
     # "Thursday 11" is a date
     classes[:-1][dated & (classes[1:] == ord("D"))] = ord("x")
-    classes[_labels(classes, vocabulary)[vocabulary.token_word] & (classes == ord("C"))] = ord("x")
+    no_names = _labels(classes, vocabulary) | _units(classes, vocabulary)
+    classes[no_names[vocabulary.token_word] & (classes == ord("C"))] = ord("x")
     return classes
+
+
+def _units(classes: Codes, vocabulary: Vocabulary) -> Bools:
+    """Return which words are units: two letters that mostly follow a number ("4.2 Ma")."""
+    name, word = classes == ord("C"), vocabulary.token_word
+    number = np.array([form[0].isdigit() for form in vocabulary.forms], bool)[vocabulary.form]
+    uses, behind = (
+        np.bincount(word[each], minlength=len(vocabulary.words))
+        for each in (name, name & vocabulary.behind(number))
+    )
+    return (2 * behind > uses) & np.array([len(w) == 2 for w in vocabulary.words], bool)
 
 
 def _labels(classes: Codes, vocabulary: Vocabulary) -> Bools:

@@ -136,6 +136,8 @@ def _last(vocabulary: Vocabulary) -> Bools:
     small = ~vocabulary.capital[vocabulary.form] | vocabulary.rules.nouns_capitalised
     nouns = (vocabulary.nominal > VERBAL) & (vocabulary.share_before("who", "whose") < PERSONS)
     nouns &= ~_is(vocabulary, "verbs", "modifiers")
+    if vocabulary.rules.language == ENGLISH:
+        nouns &= ~_participles(vocabulary)
     return (_content(vocabulary) & nouns)[vocabulary.token_word] & small
 
 
@@ -147,6 +149,18 @@ def _is(vocabulary: Vocabulary, *kinds: str) -> Bools:
     endings = *vocabulary.rules.adverbs, "."
     known = np.array([w in general or w.endswith(endings) for w in vocabulary.words], bool)
     return known & ~((vocabulary.count >= FREQUENT) & (vocabulary.share_as_head >= HEAD))
+
+
+def _participles(vocabulary: Vocabulary) -> Bools:
+    """Return which words are past participles: those in "ed" whose verb occurs, too ("specified")."""
+    verbs = frozenset(vocabulary.words).union(_general_frequencies())
+
+    def has_verb(word: str) -> bool:
+        last = word.rpartition("-")[2]
+        bases = (last[:-1], last[:-2], f"{last[:-3]}y", last[:-3] if last[-3:-2] == last[-4:-3] else "")
+        return not last.endswith("eed") and any(len(base) > 2 and base in verbs for base in bases)
+
+    return np.array([w.endswith("ed") and len(w) > 4 and has_verb(w) for w in vocabulary.words], bool)
 
 
 def _content(vocabulary: Vocabulary) -> Bools:
