@@ -85,7 +85,12 @@ def test_a_participle_or_an_adjective_closes_no_concept():
 
 
 def test_a_participle_of_a_verb_in_the_corpus_is_no_concept_but_a_noun_like_one_is():
-    text = ("The bollarded is here.", "A bollarded was there.", "The hatreed is here.", "A hatreed was there.")
+    text = (
+        "The bollarded is here.",
+        "A bollarded was there.",
+        "The hatreed is here.",
+        "A hatreed was there.",
+    )
 
     assert {"bollarded", "hatreed"} <= concepts(*text)
     assert {"bollarded", "hatreed"} & concepts(*text, "They bollard it.", "They hatre it.") == {"hatreed"}

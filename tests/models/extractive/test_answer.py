@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from making import a_built_index, a_report, an_index
+from making import FILLER, a_built_index, a_report, an_index
 
 from conspectus.messages import wording
 from conspectus.models.extractive.answer import (
@@ -197,6 +197,22 @@ def test_a_sentence_that_announces_a_list_is_quoted_with_its_items():
     quoted = quote(row, searcher)
     assert all(item in quoted for item in ("dry mills", "stranded boats", "sour fish"))
     assert "Tolan" not in quoted
+
+
+def test_a_sentence_beside_the_best_is_quoted_with_it_if_it_contains_what_is_asked():
+    texts = (
+        "The old mill of Quenda burnt in the spring of 1820.",
+        "Tolan rebuilt the weir in 1821 with stones from the river.",
+    )
+    searcher = Searcher(an_index(" ".join(texts), *FILLER))
+    best = [RankedSentence(1, 1.0, 1.0)]
+
+    def quoted(asked: str) -> str:
+        (row,) = in_context(best, searcher, [asked])
+        return quote(row, searcher)
+
+    assert texts[0] in quoted("mill")
+    assert texts[0] not in quoted("quarry")
 
 
 def test_sentences_that_no_chunk_holds_together_are_not_quoted_together():

@@ -355,6 +355,19 @@ def test_where_nothing_is_named_all_words_are_what_is_asked():
     assert "wet summers" in read("What causes gatefever?", index=an_index_of_quenda(*texts))[0]
 
 
+def test_a_sentence_with_most_of_a_question_is_not_scored_as_beside_its_subject():
+    texts = (
+        "Old stonemasons liked the sharp chisel of the quarry.",
+        "Sour bread for hungry millers rises under a woollen cloth by night.",
+    )
+    index = an_index(*texts, *FILLER, entities=["sharp chisel"])
+
+    first = read(
+        "Why does sour bread for hungry millers rise beside a sharp chisel?", "sharp chisel", index=index
+    )
+    assert first[0] == texts[1]
+
+
 def test_a_definition_is_of_the_whole_name_and_no_example():
     texts = (
         "A Quenda quern is a common cause of back pain in this valley.",
