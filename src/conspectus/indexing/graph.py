@@ -223,15 +223,13 @@ _WELL_KNOWN = {
     "us": "united states", "usa": "united states", "uk": "united kingdom", "un": "united nations",
     "eu": "european union",
 }  # fmt: skip
-"""Acronyms that texts seldom explain: beside "United States", "US" or "U.S." is well connected on four of six corpora."""
+"""Acronyms that texts seldom explain: beside "United States", "US" or "U.S." is a hub on four of six corpora."""
 _BEFORE = 100
 """Characters before brackets that are searched for the name that they explain: few names are longer."""
 
 
 def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Names) -> None:
-    """Make an acronym an alias of a name with its initials, if it is well known or a text gives one in brackets after the
-    other.
-    """
+    """Make an acronym an alias of a name with its initials: if it is well known, or one is in brackets after the other."""
     letters = {
         key: name.replace(".", "").replace("&", "").lower()
         for key, name in result.display.items()

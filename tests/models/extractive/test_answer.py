@@ -199,6 +199,16 @@ def test_a_sentence_that_announces_a_list_is_quoted_with_its_items():
     assert "Tolan" not in quoted
 
 
+def test_a_list_is_quoted_whose_announcement_follows_the_sentence():
+    best = "These signs occur at the low weir of Quenda."
+    index = an_index(f"{best} They include:\ndry mills\nstranded boats at noon\nTolan raised it in 1821.")
+
+    (row,) = in_context([RankedSentence(0, 1.0, 1.0)], Searcher(index))
+
+    quoted = quote(row, Searcher(index))
+    assert "They include: dry mills stranded boats" in quoted
+
+
 def test_a_sentence_beside_the_best_is_quoted_with_it_if_it_contains_what_is_asked():
     texts = (
         "The old mill of Quenda burnt in the spring of 1820.",

@@ -27,6 +27,7 @@ from conspectus.models.extractive.search import Ranked, RankedSentence, Searcher
 from conspectus.models.extractive.sentence_store import (
     TOO_ALIKE,
     TOO_ALIKE_FOR_FACTS,
+    SentenceStore,
     all_terms,
     is_repeated,
     reading,
@@ -53,7 +54,7 @@ from conspectus.tasks.base import Context
 from conspectus.text.language import language_of
 from conspectus.text.question import Question, is_short
 from conspectus.text.sentences import states
-from conspectus.text.words import name_key
+from conspectus.text.words import WORD, name_key
 
 MAX_QUOTES = 4
 """Most quotations in a section. With 2, answers of `drift` quote 63 % of the documents that answer the sample's facts
@@ -65,8 +66,9 @@ CONTINUED, ADDED_TO_BEST = 3, 3
 """Number of best quotations to which the next sentence is added, and of sentences that are added to the very best one.
 The first three quotations contain 32.1 % of the words of 114 answers; with 1 or 2 added to the best 29.2 and 30.7 %."""
 MIN_SHARE_BESIDE = 0.15
-"""Least share of what is asked, by weight of terms, in a sentence that is added on either side of one of the best. Of 200
-questions, 135 have the answer quoted, without such sentences 131; answers are 4 % longer. With 0.3, one less."""
+"""Least share of what is asked, by weight of terms, that a sentence on either side of one of the best must add to be
+quoted with it. Of 240 questions of six writers, 156 have the answer quoted, without such sentences 152; answers are 3 %
+longer."""
 MAX_LIST_CHARS = 600
 """Most characters of a quotation that announces a list, with its items. Of 917 such sentences of medquad, 94 % have
 at most this with their items, 76 % at most half. Without items, 5 of 120 answers have one that ends in a colon."""
@@ -89,9 +91,9 @@ MIN_SHARE_OF_DEFINITION = 0.8
 """The same if a definition is asked for, which one sentence gives. Of the quotations for 300 questions on diseases,
 31.7 % are from a passage that answers (29.5 % with 0.7), for as many questions; with 0.9, for four fewer."""
 MIN_COVERAGE = 0.5
-"""Coverage of the question (its words, by weight) that a quotation after the first must exceed, relative to the highest;
-not used with vectors, which find other words. With 0.6, 57 % of these 232 questions were answered well, without it 53 %;
-with 0.6, 4 fewer of 200 other questions have the answer quoted, with 25 fewer of 455 quotations."""
+"""Coverage of the question (its words, by weight) that a quotation after the first must exceed, relative to the best;
+not used with vectors, which find other words. With 0.6, 57 % of these 232 questions were answered well, without it
+53 %; with 0.6, 4 fewer of 200 other questions have the answer quoted, with 25 fewer of 455 quotations."""
 _ITEM = re.compile(r"^[-*•–]\s+")
 _SECTION = re.compile(r"^### ", re.MULTILINE)
 _Section = tuple[float, str, Sequence[str]]
@@ -192,14 +194,7 @@ def in_context(
     """
     passages, text = searcher.passages, searcher.passages.text
     numbers = [r.sentence for r in ranked]
-    items: set[int] = set()
-    for number in (n for n in numbers if text(n).endswith((":", "："))):
-        for after in range(number + 1, len(passages)):
-            # the mark of an item is at its start, or before it
-            ended = after > number + 1 and passages.adjoins(after) and not _ITEM.match(text(after))
-            if ended or not passages.follows(after) or len(text(number, after)) > MAX_LIST_CHARS:
-                break
-            items.add(after)
+    items = {item for number in numbers for item in _items(number, passages)}
 
     # whether sentences adjoin, have the same speaker and are in one chunk
     def joined(first: int, last: int) -> bool:
@@ -209,19 +204,22 @@ def in_context(
         one_speaker = len(set(map(passages.speaker_of, range(first, last + 1)))) == 1
         return one_speaker and searcher.chunk_at(passages.span(first, last)) is not None
 
-    goes_on = set[int]()
+    goes_on, adds = set[int](), set[int]()
+    weights = {term: searcher.weight(term) for term in asked}
     for rank, number in enumerate(numbers[:CONTINUED]):
         for after in range(number + 1, number + (2 if rank else 1 + ADDED_TO_BEST)):
             if not joined(after - 1, after):
                 break
             goes_on.add(after)
-    pairs = ((n, beside) for n in numbers[:CONTINUED] for beside in (n - 1, n + 1))
-    near = np.array([beside for n, beside in pairs if joined(min(n, beside), max(n, beside))], np.int64)
-    shares = searcher.shares({term: searcher.weight(term) for term in asked}, near)
-    asked_beside = set[int](near[shares >= MIN_SHARE_BESIDE].tolist())
+        near = [n for n in (number - 1, number + 1) if joined(min(n, number), max(n, number))]
+        own = all_terms(text(number))
+        new = {term: weight for term, weight in weights.items() if term not in own}
+        shares = searcher.shares(new, np.array(near, np.int64)) * math.fsum(new.values())
+        least = MIN_SHARE_BESIDE * math.fsum(weights.values())
+        adds.update(n for n, share in zip(near, shares.tolist(), strict=True) if share >= max(least, 1e-6))
     before = {n - 1 for n in numbers if joined(n - 1, n) and not reads_alone(text(n))}
     # without headings
-    beside = {n for n in goes_on | asked_beside | before if states(text(n))}
+    beside = {n for n in goes_on | adds | before if states(text(n))}
     chosen = beside.union(numbers, items)
     rows: list[range] = []
     quoted: set[str] = set()
@@ -229,9 +227,9 @@ def in_context(
         if any(number in row for row in rows):
             continue
         first = last = number
-        # the best sentence comes first, unless it needs the one before it, or that one has something of what is asked
+        # the best sentence comes first, unless it needs the one before it, or that one has more of what is asked
         while first - 1 in chosen and joined(first - 1, last):
-            if not rows and first - 1 not in asked_beside and reads_alone(text(first)):
+            if not rows and first - 1 not in adds and reads_alone(text(first)):
                 break
             first -= 1
         while last + 1 in chosen and joined(first, last + 1):
@@ -242,6 +240,23 @@ def in_context(
             rows.append(range(new[0], new[-1] + 1))
             quoted.update(text(n) for n in rows[-1])
     return rows
+
+
+def _items(number: int, passages: SentenceStore) -> Iterator[int]:
+    """Yield the items of the list that a sentence announces: a colon ends it, or what follows it ("They include:")."""
+    text, colons = passages.text, (":", "：")
+    for after in range(number + 1, len(passages)):
+        between = text(after - 1, after)[len(text(after - 1)) : -len(text(after))]
+        announced = f"{text(after - 1)}{between}".rstrip().endswith(colons)
+        if after == number + 1:
+            ended = not announced and not text(after).endswith(colons)
+        else:  # the mark of an item is at its start, or before it; one without a mark is no whole sentence
+            unmarked = passages.adjoins(after) and not _ITEM.match(text(after))
+            whole = unmarked and text(after).endswith((".", "。"))
+            ended = not announced and (whole or bool(WORD.search(between)))
+        if ended or not passages.follows(after) or len(text(number, after)) > MAX_LIST_CHARS:
+            return
+        yield after
 
 
 def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:

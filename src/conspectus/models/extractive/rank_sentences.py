@@ -77,7 +77,7 @@ Of 159 development questions that want a number or date, one more is answered am
 With 1, the first quotation is from the right passage for 23 % of MedQuAD's even-numbered questions (27 %), and 17 % of
 all are (21 %). With 0.5 for both, the treatment of a little-known disease is answered with sentences on another."""
 WHOLE = 0.6
-"""Share of all that is asked, by weight of terms, from which on a sentence counts as about the subject: a concept of the
+"""Share of all that is asked, by weight of terms, from which on a sentence counts as about the subject: a concept of a
 question may not be what it is about ("immediate treatment" for cancer). Of 200 questions of five writers, the answer is
 quoted for 134, without it for 131, and for as many of MedQuAD's 300."""
 OWN_TITLE, OTHERS_FACTOR = 0.5, 0.7
