@@ -47,3 +47,16 @@ def mixed(numbers: Ints) -> Hashes:
     """Return a pseudo-random 64-bit code for each number."""
     code = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0xBF58476D1CE4E5B9)
     return code ^ (code >> np.uint64(29))
+
+
+def apart(start: Ints, size: int) -> Ints:
+    """Return the ascending starts without those that overlap an earlier one that is returned."""
+    if size == 1 or not len(start):
+        return start
+    chosen: list[int] = []
+    end = -1
+    for token in start.tolist():
+        if token >= end:
+            chosen.append(token)
+            end = token + size
+    return np.array(chosen, np.int64)

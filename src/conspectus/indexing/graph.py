@@ -229,7 +229,7 @@ _BEFORE = 100
 
 
 def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Names) -> None:
-    """Make an acronym an alias of a name with its initials: if it is well known, or one is in brackets after the other."""
+    """Make an acronym an alias of a name with its initials if it is well known, or if brackets give one of the two."""
     letters = {
         key: name.replace(".", "").replace("&", "").lower()
         for key, name in result.display.items()
@@ -453,9 +453,10 @@ def _join_plurals(names: dict[str, _Name], result: Names) -> None:
     """
     for key, name in sorted(names.items()):
         one = key.removesuffix("s")
-        if one == key or one not in names or name.type == "person" or names[one].type not in ("", name.type):
+        if one == key or one not in names or name.type == "person":
             continue
-        if " " in one or not result.display[one].istitle():
+        regular = " " in one or not result.display[one].istitle()
+        if regular and names[one].type in ("", name.type):
             _join(result, key, one, "plural", "it adds an s")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -12,7 +11,7 @@ from conspectus.algorithms.statistics import Bools, Ints
 from conspectus.text.language import ENGLISH
 from conspectus.text.language_rules import UNCASED, LanguageRules, joined
 from conspectus.text.mentions import MARKED, find_dates, find_titles
-from conspectus.text.names import OPENING_PARTICLES, Mention, find_names
+from conspectus.text.names import OPENING_PARTICLES, ROMAN, Mention, find_names
 from conspectus.text.phrases import find_phrases
 from conspectus.text.sentence_table import lines_at
 from conspectus.text.types import (
@@ -30,8 +29,6 @@ from conspectus.text.types import (
 from conspectus.text.uncased import find_chinese, find_uncased
 from conspectus.text.vocabulary import Vocabulary, is_acronym
 from conspectus.text.words import INFLECTING, name_key, stem, undeclined
-
-_ROMAN = re.compile("[IVX]+")
 
 LARGE = 3000
 """Number of distinct sentences from which on a concept must occur three times, and a name in a script without capitals
@@ -228,6 +225,6 @@ def written(forms: Counter[tuple[str, ...]]) -> str:
 
 def _capitalized(word: str) -> str:
     """Return an upper-case word with only its first letter in upper case; initials and Roman numerals stay."""
-    if _ROMAN.fullmatch(word) or (len(word) < 3 and "." in word):
+    if ROMAN.fullmatch(word) or (len(word) < 3 and "." in word):
         return word
     return word.capitalize()

@@ -37,6 +37,8 @@ _GROUP = re.compile(
 )  # most start no run
 _ONE_RUN = re.compile(_RUN)
 _POSSESSIVE = ("'s", "’s")
+ROMAN = re.compile("[IVX]{2,}")
+"""A number ("World War II"), which alone is no name: "III", for stages, was well connected on medquad."""
 
 
 class Mention(NamedTuple):
@@ -103,9 +105,7 @@ def _key(a: Mention, b: Mention, vocabulary: Vocabulary) -> str:
 
 
 def _between(a: Mention, b: Mention, vocabulary: Vocabulary) -> str:
-    if a.end == b.start:
-        return "'s"
-    return " ".join(vocabulary.written(a.end, b.start))
+    return "'s" if a.end == b.start else " ".join(vocabulary.written(a.end, b.start))
 
 
 class _Groups:
@@ -174,35 +174,26 @@ def _classes(vocabulary: Vocabulary) -> Codes:
     dated = np.array([form.lower() in CALENDAR for form in vocabulary.forms], bool)[vocabulary.form[:-1]]
     # "Thursday 11" is a date
     classes[:-1][dated & (classes[1:] == ord("D"))] = ord("x")
-    no_names = _labels(classes, vocabulary) | _units(classes, vocabulary)
-    classes[no_names[vocabulary.token_word] & (classes == ord("C"))] = ord("x")
+    classes[_beside_numbers(classes, vocabulary)[vocabulary.token_word] & (classes == ord("C"))] = ord("x")
     return classes
 
 
-def _units(classes: Codes, vocabulary: Vocabulary) -> Bools:
-    """Return which words are units: two letters that mostly follow a number ("4.2 Ma")."""
-    name, word = classes == ord("C"), vocabulary.token_word
-    number = np.array([form[0].isdigit() for form in vocabulary.forms], bool)[vocabulary.form]
-    uses, behind = (
-        np.bincount(word[each], minlength=len(vocabulary.words))
-        for each in (name, name & vocabulary.behind(number))
-    )
-    return (2 * behind > uses) & np.array([len(w) == 2 for w in vocabulary.words], bool)
-
-
-def _labels(classes: Codes, vocabulary: Vocabulary) -> Bools:
-    """Return which words label the parts of a text ("Figure 3", "Chapter 12"), and so name nothing.
-    Such a word also occurs in lower case, and its capitalised uses mostly precede a number, among these 1, 2 and 3.
-    "Apollo" often occurs without a number, "SDG" never in lower case, "Interstate" not with these numbers.
+def _beside_numbers(classes: Codes, vocabulary: Vocabulary) -> Bools:
+    """Return which words label parts of a text ("Figure 3", "Chapter 12") or are units ("4.2 Ma"), and so name nothing.
+    A label also occurs in lower case, and its capitalised uses mostly precede a number, among these 1, 2 and 3.
+    "Apollo" often occurs without a number, "SDG" never in lower case, "Interstate" not with these numbers. A unit has
+    two letters, and mostly follows a number.
     """
-    name = classes == ord("C")
+    name, number = classes == ord("C"), np.array([form[0].isdigit() for form in vocabulary.forms], bool)
     before = np.flatnonzero(name & vocabulary.before(classes == ord("D")))
+    behind = np.flatnonzero(name & vocabulary.behind(number[vocabulary.form]))
     words, size = vocabulary.token_word, len(vocabulary.words)
-    uses = np.bincount(words[name], minlength=size)
-    numbered = np.bincount(words[before], minlength=size) > LABEL_SHARE * uses
+    uses, labels, units = (np.bincount(words[at], minlength=size) for at in (name, before, behind))
+    numbered = (labels > LABEL_SHARE * uses) & (vocabulary.lower > 0)
     first = vocabulary.in_list(frozenset("123"))
     first_numbers = np.unique(_pairs(vocabulary, before[first[words[before + 1]]])) // max(size, 1)
-    return numbered & (vocabulary.lower > 0) & (np.bincount(first_numbers, minlength=size) == 3)
+    short = np.array([len(word) == 2 for word in vocabulary.words], bool)
+    return numbered & (np.bincount(first_numbers, minlength=size) == 3) | (short & (2 * units > uses))
 
 
 def _heads(classes: Codes, vocabulary: Vocabulary) -> Bools:
@@ -233,7 +224,7 @@ def _class(form: str, rules: LanguageRules) -> str:
         return "P"
     if small in rules.joints:
         return "J"
-    if form.isdigit() and len(form) <= 3:
+    if (form.isdigit() and len(form) <= 3) or ROMAN.fullmatch(form):
         return "D"
     if not (form[0].isupper() or form[0].istitle()) or "@" in form:
         return "x"

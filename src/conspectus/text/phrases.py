@@ -12,6 +12,7 @@ from typing import cast
 
 import numpy as np
 
+from conspectus.algorithms.matching import apart
 from conspectus.algorithms.ranking import positions
 from conspectus.algorithms.statistics import Bools, Floats, Ints, first_indices, rounded_size, unique_numbers
 from conspectus.text.language import ENGLISH, read_data
@@ -85,7 +86,7 @@ def find_phrases(vocabulary: Vocabulary, source: Ints, least: int, named: Bools)
         token = of_size.start[good[of_size.kind]]
         for k in range(size):
             token = token[~taken[token + k]]
-        token = _apart(token, size)
+        token = apart(token, size)
         for k in range(size):
             taken[token + k] = True
         starts.append(token.astype(np.int32))
@@ -155,12 +156,12 @@ def _participles(vocabulary: Vocabulary) -> Bools:
     """Return which words are past participles: those in "ed" whose verb occurs, too ("specified")."""
     verbs = frozenset(vocabulary.words).union(_general_frequencies())
 
-    def has_verb(word: str) -> bool:
+    def is_participle(word: str) -> bool:
         last = word.rpartition("-")[2]
         bases = (last[:-1], last[:-2], f"{last[:-3]}y", last[:-3] if last[-3:-2] == last[-4:-3] else "")
-        return not last.endswith("eed") and any(len(base) > 2 and base in verbs for base in bases)
+        return len(last) > 4 and last[-3:] != "eed" and not verbs.isdisjoint(bases)
 
-    return np.array([w.endswith("ed") and len(w) > 4 and has_verb(w) for w in vocabulary.words], bool)
+    return np.array([word.endswith("ed") and is_participle(word) for word in vocabulary.words], bool)
 
 
 def _content(vocabulary: Vocabulary) -> Bools:
@@ -234,16 +235,3 @@ def _general_frequencies() -> dict[str, float]:
     table: dict[str, str] = read_data("general_english")
     rows = ((float(zipf), words) for zipf, words in table.items() if zipf[0].isdigit())
     return {word: zipf for zipf, words in rows for word in words.split()}
-
-
-def _apart(start: Ints, size: int) -> Ints:
-    """Return the ascending starts without those that overlap an earlier one that is returned."""
-    if size == 1 or not len(start):
-        return start
-    chosen: list[int] = []
-    end = -1
-    for token in start.tolist():
-        if token >= end:
-            chosen.append(token)
-            end = token + size
-    return np.array(chosen, np.int64)

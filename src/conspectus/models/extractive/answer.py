@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain, zip_longest
 
@@ -204,23 +204,13 @@ def in_context(
         one_speaker = len(set(map(passages.speaker_of, range(first, last + 1)))) == 1
         return one_speaker and searcher.chunk_at(passages.span(first, last)) is not None
 
-    goes_on, adds = set[int](), set[int]()
+    beside: dict[int, bool] = {}
     weights = {term: searcher.weight(term) for term in asked}
-    for rank, number in enumerate(numbers[:CONTINUED]):
-        for after in range(number + 1, number + (2 if rank else 1 + ADDED_TO_BEST)):
-            if not joined(after - 1, after):
-                break
-            goes_on.add(after)
-        near = [n for n in (number - 1, number + 1) if joined(min(n, number), max(n, number))]
-        own = all_terms(text(number))
-        new = {term: weight for term, weight in weights.items() if term not in own}
-        shares = searcher.shares(new, np.array(near, np.int64)) * math.fsum(new.values())
-        least = MIN_SHARE_BESIDE * math.fsum(weights.values())
-        adds.update(n for n, share in zip(near, shares.tolist(), strict=True) if share >= max(least, 1e-6))
-    before = {n - 1 for n in numbers if joined(n - 1, n) and not reads_alone(text(n))}
-    # without headings
-    beside = {n for n in goes_on | adds | before if states(text(n))}
-    chosen = beside.union(numbers, items)
+    for rank, number in enumerate(numbers):
+        for near, adds in _beside(number, rank, items, weights, searcher):
+            if joined(min(near, number), max(near, number)):
+                beside[near] = adds or beside.get(near, False)
+    chosen = beside.keys() | set(numbers) | items
     rows: list[range] = []
     quoted: set[str] = set()
     for number in numbers:
@@ -229,7 +219,7 @@ def in_context(
         first = last = number
         # the best sentence comes first, unless it needs the one before it, or that one has more of what is asked
         while first - 1 in chosen and joined(first - 1, last):
-            if not rows and first - 1 not in adds and reads_alone(text(first)):
+            if not rows and not beside.get(first - 1) and reads_alone(text(first)):
                 break
             first -= 1
         while last + 1 in chosen and joined(first, last + 1):
@@ -240,6 +230,30 @@ def in_context(
             rows.append(range(new[0], new[-1] + 1))
             quoted.update(text(n) for n in rows[-1])
     return rows
+
+
+def _beside(
+    number: int, rank: int, items: Set[int], weights: Mapping[str, float], searcher: Searcher
+) -> Iterator[tuple[int, bool]]:
+    """Yield sentences to quote with one of some rank, and whether each adds enough of what is asked: the one before if
+    the sentence needs it, and for the best, those that add something and those that follow, unless it announces a list.
+    """
+    passages = searcher.passages
+    own = set(search_terms(passages.text(number), searcher.index))
+    least = MIN_SHARE_BESIDE * math.fsum(weights.values())
+    follow = 1 if rank else ADDED_TO_BEST
+    if rank >= CONTINUED or number + 1 in items:
+        follow = 0
+    for near in range(number - 1, number + max(follow, 1) + 1):
+        text = passages.text(near) if 0 <= near < len(passages) else ""
+        if near == number or not states(text):  # a heading
+            continue
+        new = weights.keys() & set(search_terms(text, searcher.index)) - own
+        adds = math.fsum(weights[term] for term in new) >= least > 0
+        adds &= rank < CONTINUED and near <= number + 1
+        needed = near < number and not reads_alone(passages.text(number))
+        if adds or needed or number < near <= number + follow:
+            yield near, adds
 
 
 def _items(number: int, passages: SentenceStore) -> Iterator[int]:
@@ -400,8 +414,11 @@ def _supporting(question: Question, context: Context, searcher: Searcher) -> Ran
         return sorted(best, key=lambda ranked: searcher.passages.day(ranked.sentence))
     lowest = MIN_SHARE_OF_DEFINITION if question.asks_definition else MIN_SHARE_OF_FACT
     thresholds = (lowest + RISE_OF_SHARE * i for i in range(len(best)))
-    chosen = [s for s, least in zip(best, thresholds, strict=True) if s.score >= least * best[0].score]
-    return chosen if context.vectors is not None else _covering(question, chosen, searcher)
+    pairs = zip(best, thresholds, strict=True)
+    chosen = [sentence for sentence, least in pairs if sentence.score >= least * best[0].score]
+    if context.vectors is not None:
+        return chosen
+    return _covering(question, chosen, searcher)
 
 
 def _covering(question: Question, chosen: Ranked, searcher: Searcher) -> Ranked:
