@@ -130,6 +130,15 @@ def test_what_one_sentence_may_answer_is_not_asked_of_all(question: str):
     assert choose("What are the symptoms of the town?", index)[0] == "global"
 
 
+def test_what_has_typical_wording_is_asked_of_the_one_rare_thing_that_is_named():
+    texts = [f"Text {i} of the town and its symptoms." for i in range(60)]
+    rare = "Kuru is rare.", "They found kuru.", "Babies sleep."
+    index = an_index(*texts, *rare, entities=["Kuru", "town"], reports=["R"])
+
+    assert choose("What are the symptoms of kuru in babies?", index)[0] != "global"
+    assert choose("What are the symptoms of the town?", index)[0] == "global"
+
+
 def test_how_things_go_together_is_local_however_often_they_are_named():
     method, why = choose("How are Quenda and the weir connected?", WITH_REPORTS)
 

@@ -272,7 +272,14 @@ def test_who_among_several_sources_is_about_many():
     assert read_question("Where do the papers disagree?").about_many
 
 
-@pytest.mark.parametrize("question", ["{} the Quenda Weir?", "{} the difference between lime and ash?"])
+def test_how_two_things_differ_is_no_definition():
+    question = read_question("What is the difference between lime and ash?")
+
+    assert not question.asks_definition
+    assert question.cues
+
+
+@pytest.mark.parametrize("question", ["{} the Quenda Weir?", "{} lime and ash?"])
 def test_a_contraction_asks_what_its_words_do(question: str):
     whole, *contracted = (read_question(question.format(opens)) for opens in ("What is", "What's", "what’s"))
 

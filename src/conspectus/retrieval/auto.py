@@ -20,7 +20,7 @@ IN_ONE = 0.6
 There is such a sentence for all 84 questions of MedQuAD like "What are the symptoms of asthma?", and for one of 12
 similar questions on the podcasts, which ask what many sources say."""
 SPECIFIC = 0.05
-"""Maximum share of sentences about one thing: 1 % for MedQuAD's questions, 0.3 % for the one on the podcasts."""
+"""Maximum share of sentences, or chunks, about one thing: 1 % for MedQuAD's questions, 0.3 % for that on podcasts."""
 LONGEST_OF_MANY = 10
 """Maximum number of content words in a question about the whole or about many sources: there are 1 to 9 in the 125
 questions on the podcasts, 12 to 28 in those on the society pages, which ask for one thing in detail."""
@@ -53,7 +53,7 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
     everywhere = COMMON * len(index.chunks)
     proper = [e for e in subjects if e.type != "concept"]
     named = [e for e in proper if e.frequency <= everywhere]
-    of_many = read.about_sources or (read.about_many and not _is_about_one(read, index))
+    of_many = read.about_sources or (read.about_many and not _is_about_one(read, subjects, index))
     of_many = of_many and not particular
     if of_all and of_many and not named and not read.names:
         return of_all, "it asks what several sources say"
@@ -76,8 +76,12 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
     return "mixed", "it names nothing the graph knows"
 
 
-def _is_about_one(question: Question, index: Index) -> bool:
-    """Return whether some sentences, but few, contain most of what a question asks for, e.g. the symptoms of asthma."""
+def _is_about_one(question: Question, subjects: Sequence[Entity], index: Index) -> bool:
+    """Return whether some sentences, but few, contain most of what a question asks for, e.g. the symptoms of asthma; or
+    whether few chunks mention one of its subjects, of which it asks something that has typical wording.
+    """
+    if question.cues and any(e.frequency <= SPECIFIC * len(index.chunks) for e in subjects):
+        return True
     if "sentence_terms.starts" not in index.arrays:
         return False
     searcher = Searcher(index)

@@ -172,6 +172,31 @@ def test_a_sentence_that_opens_with_a_pronoun_is_quoted_with_the_one_before_it()
     assert lines(answer_from_context(task, Searcher(index)))[0] == " ".join(texts)
 
 
+def test_a_sentence_that_opens_with_a_consequence_is_quoted_with_its_cause():
+    texts = (
+        "The flood of spring tore stones out of the Quenda weir.",
+        "As a result, the weir leaks every year.",
+    )
+    index = an_index(" ".join(texts))
+
+    (row,) = in_context([RankedSentence(1, 1.0, 1.0)], Searcher(index))
+
+    assert " ".join(texts) in quote(row, Searcher(index))
+
+
+def test_a_question_inside_what_is_said_does_not_end_a_quotation():
+    texts = (
+        "The Quenda weir was rebuilt by Mara Tolan.",
+        "She worked with twelve masons, right?",
+        "They finished it in a single summer.",
+    )
+    index = an_index(" ".join(texts))
+
+    (row,) = in_context([RankedSentence(0, 1.0, 1.0)], Searcher(index))
+
+    assert " ".join(texts) in quote(row, Searcher(index))
+
+
 def test_a_heading_is_not_quoted_with_the_sentence_below_it():
     heading, text = (
         "6.5. The Quenda Weir",

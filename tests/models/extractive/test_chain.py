@@ -49,3 +49,15 @@ def test_a_sentence_that_answers_is_quoted_without_a_chain(monkeypatch: pytest.M
     text = conspectus.ask("Which drink is the standard remedy for Gatefever?", index, method="bm25").text
 
     assert answer in next(line for line in text.splitlines() if line.startswith("- "))
+
+
+def test_wording_that_is_typical_of_an_answer_needs_no_chain(monkeypatch: pytest.MonkeyPatch):
+    answer = "Gatefever comes from wet hay, since its spores are triggered by warmth."
+    towns = ("Tarn", "Quenda", "Orrin", "Hollin", "Skarne", "Lowmoor")
+    others = [f"Gatefever was seen in {town}. Gatefever left {town} in May." for town in towns]
+    index = index_passages([a_document(text, n) for n, text in enumerate([*others, answer])], Settings())
+
+    monkeypatch.setattr(sentence_graph, "walk_among", lambda _, sentences, index: np.arange(len(sentences)))
+    text = conspectus.ask("What is the usual cause of Gatefever?", index, method="bm25").text
+
+    assert answer in next(line for line in text.splitlines() if line.startswith("- "))

@@ -53,7 +53,7 @@ from conspectus.tasks import (
 from conspectus.tasks.base import Context
 from conspectus.text.language import language_of
 from conspectus.text.question import Question, is_short
-from conspectus.text.sentences import states
+from conspectus.text.sentences import ASKS, CLOSING, states
 from conspectus.text.words import WORD, name_key
 
 MAX_QUOTES = 4
@@ -246,7 +246,8 @@ def _beside(
         follow = 0
     for near in range(number - 1, number + max(follow, 1) + 1):
         text = passages.text(near) if 0 <= near < len(passages) else ""
-        if near == number or not states(text):  # a heading
+        asks = text.rstrip(CLOSING).endswith(ASKS)
+        if near == number or not (asks or states(text)):  # a heading
             continue
         new = weights.keys() & set(search_terms(text, searcher.index)) - own
         adds = math.fsum(weights[term] for term in new) >= least > 0
