@@ -272,6 +272,11 @@ def test_who_among_several_sources_is_about_many():
     assert read_question("Where do the papers disagree?").about_many
 
 
+@pytest.mark.parametrize("title", ["Dr.", "Mr.", "Mrs.", "Ms.", "Prof."])
+def test_a_title_is_no_name_and_ends_no_sentence(title: str):
+    assert read_question(f"What does {title} Tolan say about the weir?").names == ("tolan",)
+
+
 def test_how_two_things_differ_is_no_definition():
     question = read_question("What is the difference between lime and ash?")
 

@@ -53,7 +53,8 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
     everywhere = COMMON * len(index.chunks)
     proper = [e for e in subjects if e.type != "concept"]
     named = [e for e in proper if e.frequency <= everywhere]
-    of_many = read.about_sources or (read.about_many and not _is_about_one(read, subjects, index))
+    of_many = read.about_sources
+    of_many = of_many or (read.about_many and not _is_about_one(read, subjects, index))
     of_many = of_many and not particular
     if of_all and of_many and not named and not read.names:
         return of_all, "it asks what several sources say"
@@ -80,7 +81,8 @@ def _is_about_one(question: Question, subjects: Sequence[Entity], index: Index) 
     """Return whether some sentences, but few, contain most of what a question asks for, e.g. the symptoms of asthma; or
     whether few chunks mention one of its subjects, of which it asks something that has typical wording.
     """
-    if question.cues and any(e.frequency <= SPECIFIC * len(index.chunks) for e in subjects):
+    few = SPECIFIC * len(index.chunks)
+    if question.cues and any(entity.frequency <= few for entity in subjects):
         return True
     if "sentence_terms.starts" not in index.arrays:
         return False

@@ -249,7 +249,8 @@ def _beside(
         asks = text.rstrip(CLOSING).endswith(ASKS)
         if near == number or not (asks or states(text)):  # a heading
             continue
-        new = weights.keys() & set(search_terms(text, searcher.index)) - own
+        terms = set(search_terms(text, searcher.index))
+        new = weights.keys() & terms - own
         adds = math.fsum(weights[term] for term in new) >= least > 0
         adds &= rank < CONTINUED and near <= number + 1
         needed = near < number and not reads_alone(passages.text(number))

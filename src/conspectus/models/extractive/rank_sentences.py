@@ -382,9 +382,9 @@ def follow_chain(question: Question, context: Context, searcher: Searcher) -> li
     named = searcher.shares(subject, inside) > COMPLETE
     alone = searcher.shares(asked, inside[named])
     answered = max(*(rest[s] for s in passages[0]), alone.max(initial=0.0))
-    texts = map(searcher.passages.text, inside[named].tolist())
-    if any(cue.search(text) for text in texts for cue in question.cues):
-        answered = 1.0
+    for text in map(searcher.passages.text, inside[named].tolist()):
+        if any(cue.search(text) for cue in question.cues):
+            answered = 1.0
     if not question.joins_facts and not (subject and asked and answered < ANSWERED):
         return []
     query_terms = frozenset(search_terms(question.text, searcher.index))
