@@ -80,10 +80,10 @@ LIMITS: dict[str, float] = {
     # the question, and definitions in six languages; 8 for statistics of arrays as a module of their own; 33 for the
     # heads and imports of the modules that left the text package; 3 for notices about cookies;
     # 32 for Chinese names of which the dictionary has only a part; 10 for words of one root, and fewer quotations for
-    # definitions; 14 for lists that are quoted with what announces them; 1 for
-    # a hint; 39 for lists that a following phrase announces, and neighbours that add to a quotation; 27 for plurals and
-    # well-known acronyms as aliases; 7 for sentences with most of a question; 13 for participles, units and numerals; 12 for
-    # symptoms of one rare thing, chains that are not needed, and questions inside speech
+    # definitions; 14 for lists that are quoted with what announces them; 1 for a hint; 39 for lists that a following
+    # phrase announces, and neighbours that add to a quotation; 27 for plurals and well-known acronyms as aliases; 7 for
+    # sentences with most of a question; 13 for participles, units and numerals; 13 for symptoms of one rare thing,
+    # chains that are not needed, and questions inside speech
     "lines of Python": 47_784,
     "settings": 61,
     # statistics of arrays left the text package; so did the content of documents, cleaning, the lookup of names and the
