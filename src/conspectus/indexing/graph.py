@@ -455,7 +455,11 @@ def _join_plurals(names: dict[str, _Name], result: Names) -> None:
         one = key.removesuffix("s")
         if one == key or one not in names or name.type == "person":
             continue
-        regular = " " in one or not result.display[one].istitle()
+        plural, form = f"{result.display[one]}s", result.display[key]
+        if " " in one:
+            regular = form.casefold() == plural.casefold() and not form.isupper()
+        else:
+            regular = form == plural and not form.istitle()
         if regular and names[one].type in ("", name.type):
             _join(result, key, one, "plural", "it adds an s")
 
