@@ -134,6 +134,11 @@ def test_an_s_may_make_another_name(name: str, kind: str):
     assert joined(resolved(named((name, kind), (f"{name}s", kind)))) == set()
 
 
+@pytest.mark.parametrize(("one", "other"), [("BEA", "Beas"), ("TALL ROOM", "TALL ROOMS")])
+def test_a_capital_s_or_other_capitals_show_no_plural(one: str, other: str):
+    assert joined(resolved(named((one, "concept"), (other, "concept")))) == set()
+
+
 @pytest.mark.parametrize(
     ("full", "bare", "kind"),
     [

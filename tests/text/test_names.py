@@ -146,6 +146,13 @@ def test_two_letters_that_mostly_follow_a_number_are_a_unit_and_no_name():
     assert "Ka" in names(*ages, *["They saw Ka there."] * 3)
 
 
+def test_a_roman_numeral_is_part_of_a_name_and_none_by_itself():
+    found = set(names("They saw stage III in May.", "He met Queen Marl II there."))
+
+    assert "III" not in found
+    assert any(name.endswith("Marl II") for name in found)
+
+
 def test_a_name_that_also_stands_alone_has_its_number():
     launches = [f"They watched Apollo {n} from afar." for n in (1, 2, 3, 11)]
     alone = ["He built Apollo with them."] * 8

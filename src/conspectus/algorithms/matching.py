@@ -50,13 +50,13 @@ def mixed(numbers: Ints) -> Hashes:
 
 
 def apart(start: Ints, size: int) -> Ints:
-    """Return the ascending starts without those that overlap an earlier one that is returned."""
+    """Return the ascending starts of sequences of `size`, skipping those that overlap one that is returned."""
     if size == 1 or not len(start):
         return start
     chosen: list[int] = []
     end = -1
-    for token in start.tolist():
-        if token >= end:
-            chosen.append(token)
-            end = token + size
+    for at in start.tolist():
+        if at >= end:
+            chosen.append(at)
+            end = at + size
     return np.array(chosen, np.int64)

@@ -229,7 +229,7 @@ _BEFORE = 100
 
 
 def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Names) -> None:
-    """Make an acronym an alias of a name with its initials if it is well known, or if brackets give one of the two."""
+    """Make an acronym an alias of its well-known meaning, or of a name with its initials beside it in brackets."""
     letters = {
         key: name.replace(".", "").replace("&", "").lower()
         for key, name in result.display.items()
@@ -254,7 +254,9 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
                 stated[words[-1]].update(known or ([""] if other else []))
     for key, others in sorted(stated.items()):
         if len(others) == 1 and (other := min(others)):
-            _join(result, key, other, "acronym", "it is well known, or in brackets after the name")
+            known = _WELL_KNOWN.get(key) == other
+            why = "it is well known" if known else "a text gives one in brackets after the other"
+            _join(result, key, other, "acronym", why)
         else:  # several meanings; "" stands for meanings that are not names in the graph
             known = [(other, set(names[other].sources)) for other in sorted(others - {""})]
             _join_within_sources(result, key, names, known, "acronym", "the only name of these initials")
@@ -449,17 +451,16 @@ def _join_legal_forms(names: dict[str, _Name], result: Names) -> None:
 
 def _join_plurals(names: dict[str, _Name], result: Names) -> None:
     """Make the plural of an acronym, or of a name of several words, an alias of the singular ("EVs", "Death Stars").
-    A capitalised word with an s may be another name ("Adams"), and so may a person's.
+    Other names are not joined: an s may make another one of a person's, or of a single capitalised word ("Adams").
     """
     for key, name in sorted(names.items()):
         one = key.removesuffix("s")
         if one == key or one not in names or name.type == "person":
             continue
-        plural, form = f"{result.display[one]}s", result.display[key]
-        if " " in one:
-            regular = form.casefold() == plural.casefold() and not form.isupper()
-        else:
-            regular = form == plural and not form.istitle()
+        form, plural = result.display[key], f"{result.display[one]}s"
+        regular = form == plural and not form.istitle()
+        if " " in one and not form.isupper():
+            regular = form.casefold() == plural.casefold()
         if regular and names[one].type in ("", name.type):
             _join(result, key, one, "plural", "it adds an s")
 

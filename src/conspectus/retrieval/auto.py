@@ -53,9 +53,9 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
     everywhere = COMMON * len(index.chunks)
     proper = [e for e in subjects if e.type != "concept"]
     named = [e for e in proper if e.frequency <= everywhere]
-    of_many = read.about_sources
-    of_many = of_many or (read.about_many and not _is_about_one(read, subjects, index))
-    of_many = of_many and not particular
+    of_many = read.about_many and not particular
+    if of_many and not read.about_sources:
+        of_many = not _is_about_one(read, subjects, index)
     if of_all and of_many and not named and not read.names:
         return of_all, "it asks what several sources say"
     lookup: Choice = "mixed"
@@ -78,11 +78,11 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
 
 
 def _is_about_one(question: Question, subjects: Sequence[Entity], index: Index) -> bool:
-    """Return whether some sentences, but few, contain most of what a question asks for, e.g. the symptoms of asthma; or
-    whether few chunks mention one of its subjects, of which it asks something that has typical wording.
+    """Return whether some sentences, but few, contain most of what a question asks for, e.g. the symptoms of asthma, or
+    few chunks mention a subject of it, if it asks for something with typical wording (symptoms, causes, treatments).
     """
     few = SPECIFIC * len(index.chunks)
-    if question.cues and any(entity.frequency <= few for entity in subjects):
+    if question.cues and any(e.frequency <= few for e in subjects):
         return True
     if "sentence_terms.starts" not in index.arrays:
         return False

@@ -38,7 +38,7 @@ _GROUP = re.compile(
 _ONE_RUN = re.compile(_RUN)
 _POSSESSIVE = ("'s", "’s")
 ROMAN = re.compile("[IVX]{2,}")
-"""A number ("World War II"), which alone is no name: "III", for stages, was well connected on medquad."""
+"""A Roman numeral is part of a name ("World War II"), but none by itself: "III", a stage, was a hub on medquad."""
 
 
 class Mention(NamedTuple):
@@ -192,8 +192,8 @@ def _beside_numbers(classes: Codes, vocabulary: Vocabulary) -> Bools:
     numbered = (labels > LABEL_SHARE * uses) & (vocabulary.lower > 0)
     first = vocabulary.in_list(frozenset("123"))
     first_numbers = np.unique(_pairs(vocabulary, before[first[words[before + 1]]])) // max(size, 1)
-    short = np.array([len(word) == 2 for word in vocabulary.words], bool)
-    return numbered & (np.bincount(first_numbers, minlength=size) == 3) | (short & (2 * units > uses))
+    short = np.array([len(w) == 2 for w in vocabulary.words], bool)
+    return (numbered & (np.bincount(first_numbers, minlength=size) == 3)) | (short & (2 * units > uses))
 
 
 def _heads(classes: Codes, vocabulary: Vocabulary) -> Bools:

@@ -18,8 +18,7 @@ _PATTERNS = read_data("question_patterns")
 _QUESTION_MARK = re.compile(r"[?？؟;]\s*$")
 _CHINESE_QUOTED = re.compile("[《“「]")
 """Opening marks of a quoted Chinese name, which is one thing and not the whole of the corpus."""
-_TITLED = r"(?:(?<![.?!]\s)|(?<=[DM]r\.\s)|(?<=Mrs\.\s)|(?<=Ms\.\s)|(?<=Prof\.\s))\b(?!(?:[DM]rs?|Ms|Prof)\.)"
-_NAME = re.compile(rf"(?<!^)(?<![¿¡]){_TITLED}[^\W\d_{SMALL}][\w'’.-]*")
+_NAME = re.compile(rf"(?<!^)(?<![¿¡]){_PATTERNS[ENGLISH]['name_start']}[^\W\d_{SMALL}][\w'’.-]*")
 _FULL_NAME = re.compile(rf"{_NAME.pattern}(?: [^\W\d_{SMALL}][\w'’.-]*)+")
 
 

@@ -38,26 +38,31 @@ def test_a_name_that_no_passage_has_is_followed_nowhere():
     assert "Quenda" not in text
 
 
-def test_a_sentence_that_answers_is_quoted_without_a_chain(monkeypatch: pytest.MonkeyPatch):
-    answer = "The standard remedy for Gatefever is a drink of lime."
-    towns = ("Tarn", "Quenda", "Orrin", "Hollin", "Skarne", "Lowmoor")
-    others = [f"Gatefever was seen in {town}. Gatefever left {town} in May." for town in towns]
+TOWNS = ("Tarn", "Quenda", "Orrin", "Hollin", "Skarne", "Lowmoor")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (
+            "Which drink is the standard remedy for Gatefever?",
+            "The standard remedy for Gatefever is a drink of lime.",
+        ),
+        # the wording is typical of an answer: "triggered by"
+        (
+            "What is the usual cause of Gatefever?",
+            "Gatefever comes from wet hay, since its spores are triggered by warmth.",
+        ),
+    ],
+)
+def test_a_sentence_that_answers_is_quoted_without_a_chain(
+    question: str, answer: str, monkeypatch: pytest.MonkeyPatch
+):
+    others = [f"Gatefever was seen in {town}. Gatefever left {town} in May." for town in TOWNS]
     index = index_passages([a_document(text, n) for n, text in enumerate([*others, answer])], Settings())
 
     # the walk gives the answering sentence the lowest score
     monkeypatch.setattr(sentence_graph, "walk_among", lambda _, sentences, index: np.arange(len(sentences)))
-    text = conspectus.ask("Which drink is the standard remedy for Gatefever?", index, method="bm25").text
-
-    assert answer in next(line for line in text.splitlines() if line.startswith("- "))
-
-
-def test_wording_that_is_typical_of_an_answer_needs_no_chain(monkeypatch: pytest.MonkeyPatch):
-    answer = "Gatefever comes from wet hay, since its spores are triggered by warmth."
-    towns = ("Tarn", "Quenda", "Orrin", "Hollin", "Skarne", "Lowmoor")
-    others = [f"Gatefever was seen in {town}. Gatefever left {town} in May." for town in towns]
-    index = index_passages([a_document(text, n) for n, text in enumerate([*others, answer])], Settings())
-
-    monkeypatch.setattr(sentence_graph, "walk_among", lambda _, sentences, index: np.arange(len(sentences)))
-    text = conspectus.ask("What is the usual cause of Gatefever?", index, method="bm25").text
+    text = conspectus.ask(question, index, method="bm25").text
 
     assert answer in next(line for line in text.splitlines() if line.startswith("- "))

@@ -76,10 +76,10 @@ Of 159 development questions that want a number or date, one more is answered am
 "weekly" and sentences with all words of the question count; with numbers that count less far from these, two fewer.
 With 1, the first quotation is from the right passage for 23 % of MedQuAD's even-numbered questions (27 %), and 17 % of
 all are (21 %). With 0.5 for both, the treatment of a little-known disease is answered with sentences on another."""
-WHOLE = 0.6
-"""Share of all that is asked, by weight of terms, from which on a sentence counts as about the subject: a concept of a
-question may not be what it is about ("immediate treatment" for cancer). Of 200 questions of five writers, the answer is
-quoted for 134, without it for 131, and for as many of MedQuAD's 300."""
+MIN_QUESTION_SHARE = 0.6
+"""Share of the whole question, by weight of terms, from which on a sentence counts as about the subject: of several
+concepts ("immediate treatment", "prostate cancer") the wrong one may be taken for it. Of 200 questions of five writers
+134 have the answer quoted, without this rule 131, and as many of MedQuAD's 300."""
 OWN_TITLE, OTHERS_FACTOR = 0.5, 0.7
 """How much a document is about what its title names, and the factor for what others say if the named person speaks, too
 (they introduce a guest): 62 of 113 answering sentences are the first quotation, with 1 for the second value 58."""
@@ -228,7 +228,7 @@ def _fits_of_answers(
     about, likeness = near
     own = searcher.shares(rest, np.array(sentences))
     focus = {term: searcher.weight(term) for term in searcher.words(question.focus)}
-    whole = searcher.shares(focus, np.array(sentences))
+    of_all = searcher.shares(focus, np.array(sentences))
     nearby = own + BESIDE * searcher.beside(rest, np.array(sentences))
     enough = (nearby >= MIN_REST_SHARE) | (likeness >= MIN_LIKENESS)
     known = [weight for term, weight in rest.items() if searcher.frequency(term)]
@@ -244,7 +244,7 @@ def _fits_of_answers(
         fit = REST_WEIGHT * around + ANSWER_WEIGHT * max((weight for _, weight in answers), default=0.0)
         if cued:
             fit += CUE_WEIGHT * max(around, float(about[i]))
-        off = about[i] < MIN_SUBJECT_SHARE and (unnamed or whole[i] < WHOLE)
+        off = about[i] < MIN_SUBJECT_SHARE and (unnamed or of_all[i] < MIN_QUESTION_SHARE)
         factor = OFF_SUBJECT_FACTOR if off else 1.0
         # if nothing is named, what repeats the whole question may answer it in words: "after the first frost"
         complete = question.wants not in ("date", "number") or (unnamed and own[i] > COMPLETE)
@@ -379,13 +379,13 @@ def follow_chain(question: Question, context: Context, searcher: Searcher) -> li
     walked = [sentence for passage in passages for sentence in passage]
     rest = dict(zip(walked, searcher.shares(asked, np.array(walked)).tolist(), strict=True))
     inside = np.array([*chunk_ranks(context.sources, searcher)])
-    named = searcher.shares(subject, inside) > COMPLETE
-    alone = searcher.shares(asked, inside[named])
-    answered = max(*(rest[s] for s in passages[0]), alone.max(initial=0.0))
-    for text in map(searcher.passages.text, inside[named].tolist()):
-        if any(cue.search(text) for cue in question.cues):
-            answered = 1.0
-    if not question.joins_facts and not (subject and asked and answered < ANSWERED):
+    naming = inside[searcher.shares(subject, inside) > COMPLETE]
+    most = searcher.shares(asked, naming).max(initial=0.0)
+    answered = max(*(rest[s] for s in passages[0]), most)
+    texts = map(searcher.passages.text, naming.tolist())
+    cued = any(cue.search(text) for text in texts for cue in question.cues)
+    alone = cued or answered >= ANSWERED or not (subject and asked)
+    if alone and not question.joins_facts:
         return []
     query_terms = frozenset(search_terms(question.text, searcher.index))
     chain: list[RankedSentence] = []
