@@ -109,6 +109,26 @@ def test_a_noun_that_only_names_a_relation_is_no_concept_by_itself():
     assert "whatnots" not in concepts(*text)
 
 
+def test_a_word_that_mostly_modifies_others_is_no_concept_by_itself():
+    nouns = (
+        "bladder",
+        "pump",
+        "lining",
+        "valve",
+        "sample",
+        "filter",
+        "vessel",
+        "nurse",
+        "canal",
+        "stone",
+        "orifice",
+        "tube",
+    )
+    modifying = [f"The ureteral {noun} is here." for noun in nouns]
+    assert "ureteral" not in concepts(*modifying, "This is ureteral.", "The ureteral is here.")
+    assert "ureteral" in concepts(*modifying[:4], "This is ureteral.", "The ureteral is here.")
+
+
 def test_a_participle_that_objects_follow_is_no_concept_by_itself():
     text = ["A dredging came.", *(f"Some fear dredging {noun}." for noun in ("now", "here", "then", "there"))]
     with_objects = [f"They saw him dredging {noun}." for noun in ("the quay", "its mud", "these ponds")]

@@ -20,8 +20,7 @@ from conspectus.rows import Document
 @cache
 def read_data(name: str) -> dict[str, Any]:
     """Return the word lists of a file in `text/data`, or its tables, one per language.
-    A list is a string of words separated by white space, in single quotes, which `tomllib` parses fast: all files
-    (90 kB) take 6 ms of CPU.
+    A list is one string of words in single quotes, which `tomllib` parses fast: all files (90 kB) take 6 ms of CPU.
     """
     return tomllib.loads((Path(__file__).parent / "data" / f"{name}.toml").read_text(encoding="utf-8"))
 
@@ -68,14 +67,13 @@ SAMPLE = 300
 """Characters that are examined at the beginning, middle and end of a document, and maximum length of a question: about
 a paragraph, from which 31 languages can be recognised. With half or double nothing changes."""
 CHINESE = 0.2
-"""Share of Chinese characters and kana among a text's letters above which it is Chinese or Japanese. Passages of 2wiki
-with a name in Chinese have at most 0.06, those of cmrc-zh at least 0.42."""
+"""Share of Chinese characters and kana among letters above which a text is Chinese or Japanese. Passages of 2wiki with a
+name in Chinese have at most 0.06, those of cmrc-zh at least 0.42."""
 LEAST, UNLOOKED_FOR = 1.0, 2.0
 """Least score of a language, in distinct function words, and of one that is neither likely nor English. A word that
 several languages share counts as a fraction: English `met` and `over` are Dutch words too. With these, 102 of 882
 sentences in 31 languages stay undetermined; with 1.0 for all it would be 49, but because of names in them, 19 of 2,000
-first sentences of 2wiki, instead of 1, would not be English.
-"""
+first sentences of 2wiki, instead of 1, would not be English."""
 _SCRIPTS: dict[str, str] = read_data("patterns")["scripts"]
 BY_SCRIPT = {language: text_pattern("scripts", language) for language in _SCRIPTS}
 """The pattern of each script, by its most common language; between those that share one, function words decide."""
@@ -89,8 +87,7 @@ _OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u3040-\ud7af]")
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]+")
 _KANA = 0.1
-"""Kana per Chinese character from which on a text is Japanese. Japanese texts of the tests have 0.55 or more, passages
-of cmrc-zh at most 0.09."""
+"""Kana per Chinese character from which on a text is Japanese: those of the tests have 0.55, cmrc-zh at most 0.09."""
 
 
 def language_of(texts: Iterable[str], likely: Sequence[str] = ()) -> str:

@@ -181,8 +181,7 @@ def _classes(vocabulary: Vocabulary) -> Codes:
 def _beside_numbers(classes: Codes, vocabulary: Vocabulary) -> Bools:
     """Return which words label parts of a text ("Figure 3", "Chapter 12") or are units ("4.2 Ma"), and so name nothing.
     A label also occurs in lower case, and its capitalised uses mostly precede a number, among these 1, 2 and 3.
-    "Apollo" often occurs without a number, "SDG" never in lower case, "Interstate" not with these numbers. A unit has
-    two letters, and mostly follows a number.
+    "Apollo" is often without a number, "SDG" never in lower case. A unit has two letters and mostly follows a number.
     """
     name, number = classes == ord("C"), np.array([form[0].isdigit() for form in vocabulary.forms], bool)
     before = np.flatnonzero(name & vocabulary.before(classes == ord("D")))

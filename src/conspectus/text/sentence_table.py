@@ -127,8 +127,7 @@ class RawSentences:
     """The sentences of some documents in columns, before sentences that the corpus repeats are removed.
 
     The speakers are those named by labels. `marks` are four columns: a hash of each sentence as one line, hashes of its
-    first and last CUT characters, and its length in characters. `labels` maps each label found in the documents to
-    whether it is a speaker's label in the corpus.
+    first and last CUT characters, and its length in characters. `labels` tells of each label whether it is a speaker's.
     """
 
     table: SentenceTable

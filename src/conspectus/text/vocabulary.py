@@ -195,6 +195,12 @@ class Vocabulary:
         return closed / np.maximum(self._uses(self._closes), 1)
 
     @cached_property
+    def share_closing(self) -> Floats:
+        """Of each word's uses, in singular and plural, the share at the end of a phrase."""
+        closed, used = (np.bincount(self.lemma, uses) for uses in (self._uses(self._closes), self.count))
+        return (closed / np.maximum(used, 1))[self.lemma]
+
+    @cached_property
     def _closes(self) -> Bools:
         """Whether a token ends a phrase: a stop word, a sign or the end of the sentence follows."""
         return ~self.before(~self.stop[self.token_word])
@@ -335,8 +341,7 @@ def sentence_terms(
     texts: Sequence[str], languages: Sequence[str], vocabulary: Vocabulary, number: dict[str, int]
 ) -> tuple[Ints, Ints]:
     """Return where the terms of each sentence start, and the numbers of the terms in order; new ones go into `number`.
-    `vocabulary` has the tokens of the sentences. Terms are computed once per word, since a word has the same ones
-    everywhere; in languages without spaces, per sentence.
+    `vocabulary` has the tokens of the sentences. Terms are computed once per word; without spaces, once per sentence.
     """
     rank = np.empty(len(texts), np.int64)
     sizes, done = np.zeros(len(texts), np.int32), 0
