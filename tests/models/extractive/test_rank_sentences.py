@@ -492,3 +492,16 @@ def test_of_sentences_that_hold_as_much_the_one_nearest_to_the_question_comes_fi
         context = replace(window(index, "Mara Tolan"), vectors=np.array([[1.0, 0.0]], np.float32))
         best = rank_sentences(question, context, Searcher(with_vectors))[0]
         assert searcher.passages.text(best.sentence) == near
+
+
+def test_the_year_of_a_cited_work_is_not_when_something_happened():
+    cited = "The Orrin gate was found (e.g., Tolan and Byrne 1990; Marsh, 2003)."
+    found = "The Orrin gate was found by the oldest mason of a small guild of the harbour in 1924."
+
+    assert read("When was the Orrin gate found?", index=an_index_of_quenda(cited, found))[0] == found
+
+
+def test_an_amount_may_name_the_country_of_its_currency():
+    texts = ("The dues cost every boat at Orrin a year.", "The dues cost every boat at Orrin US$25 a year.")
+
+    assert read("How much do the dues cost a boat at Orrin?", index=an_index_of_quenda(*texts))[0] == texts[1]

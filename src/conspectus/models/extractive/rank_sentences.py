@@ -288,6 +288,7 @@ documents that answer the sample's facts are quoted; with 16, nothing changes.""
 _NUMBER = question_pattern(ENGLISH, "number_given")
 _UNIT = question_pattern(ENGLISH, "unit_given", re.NOFLAG)
 _PERIOD = question_pattern(ENGLISH, "period_given", re.NOFLAG)
+_CITED = question_pattern(ENGLISH, "cited", re.NOFLAG)
 _JOINED = re.compile(r"(?:[A-Za-zÀ-ʯ]{1,20}-?|[/#])$")
 _KINDS = {"person": "person", "place": "location"}
 
@@ -318,7 +319,8 @@ def _spans_of_kind(
     """Yield start and end of the spans of a sentence that are of the requested type."""
     match question.wants:
         case "date":
-            yield from date_spans(text)
+            cited = {match.end(1) for match in _CITED.finditer(text)}
+            yield from (span for span in date_spans(text) if span[1] not in cited)
             yield from (m.span() for m in _PERIOD.finditer(text))
         case "number":
             yield from _numbers(text)
@@ -340,7 +342,8 @@ def _numbers(text: str) -> Iterator[tuple[int, int]]:
         if any(start <= number.start() < end for start, end in dates):
             continue
         joined = _JOINED.search(text, 0, number.start())
-        if joined and joined.group() not in CURRENCIES:  # "P7" is no number, "EUR84" is
+        # "P7" is no number, "EUR84" and "US$25" are
+        if joined and joined.group() not in CURRENCIES and number.group()[0] not in "£$€¥":
             continue
         unit = _UNIT.match(text, number.end())
         is_unit = unit and is_content(fold(unit.group().strip()))  # "84,000 for" has none
