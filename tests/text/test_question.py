@@ -277,6 +277,13 @@ def test_a_title_is_no_name_and_ends_no_sentence(title: str):
     assert read_question(f"What does {title} Tolan say about the weir?").names == ("tolan",)
 
 
+@pytest.mark.parametrize(
+    "text", ["What was the first weir Mara Tolan built?", "What is the best lamp she ever made?"]
+)
+def test_a_clause_without_a_pronoun_asks_for_no_definition(text: str):
+    assert not read_question(text).asks_definition
+
+
 def test_how_two_things_differ_is_no_definition():
     question = read_question("What is the difference between lime and ash?")
 
