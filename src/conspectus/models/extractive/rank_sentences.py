@@ -336,13 +336,12 @@ def _spans_of_kind(
 
 
 def _numbers(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of the numbers in a text with their units, except for dates."""
+    """Yield start and end of the numbers in a text ("EUR84", "US$25", not "P7") with their units, except for dates."""
     dates = list(date_spans(text))
     for number in _NUMBER.finditer(text):
         if any(start <= number.start() < end for start, end in dates):
             continue
         joined = _JOINED.search(text, 0, number.start())
-        # "P7" is no number, "EUR84" and "US$25" are
         if joined and joined.group() not in CURRENCIES and number.group()[0] not in "£$€¥":
             continue
         unit = _UNIT.match(text, number.end())
