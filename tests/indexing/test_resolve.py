@@ -74,6 +74,26 @@ def test_an_acronym_with_the_name_in_brackets_joins_too_and_leaves_small_words_o
     assert joined(names) == {("OGM", "Orrin Guild of Masons", "acronym")}
 
 
+@pytest.mark.parametrize(
+    ("name", "acronym", "text"),
+    [
+        ("myelomonocytic scale rot", "MMSR", "It has myelomonocytic scale rot (MMSR)."),
+        ("Orrin hemorrhagic fever", "ORHF", "It is Orrin hemorrhagic fever (ORHF)."),
+        ("Tidal Energy Goals", "TEG", "They have Tidal Energy Goals (TEGs)."),
+    ],
+)
+def test_an_acronym_may_have_letters_inside_words(name: str, acronym: str, text: str):
+    names = resolved(named((name, GUILD), (acronym, GUILD)), texts=[text])
+
+    assert joined(names) == {(acronym, name, "acronym")}
+
+
+def test_an_acronym_without_the_first_letter_of_a_word_is_of_another_name():
+    names = resolved(named(("Medical History", GUILD), ("MDS", GUILD)), texts=["Medical History (MDS)"])
+
+    assert joined(names) == set()
+
+
 def test_an_acronym_that_no_text_explains_joins_nothing():
     text = "The Orrin Valley Rail Association met OVRA."
     names = resolved(named(("Orrin Valley Rail Association", GUILD), ("OVRA", GUILD)), texts=[text])

@@ -105,8 +105,7 @@ COMPARED, CONFIRMED = Range(0.5, 3), Range(8, 40)
 """Calls that compare names, as a share of those for the names of the extractive model (vectors select other pairs), and
 the tokens of one reply, a list of numbers."""
 WITH_CLAIMS = 1.6
-"""Maximum factor by which claims increase the number of descriptions and reports: 1.0 to 1.25 for the sample and the
-podcast."""
+"""Maximum factor by which claims increase descriptions and reports: 1.0 to 1.25 for the sample and the podcast."""
 CLAIMS, TRIPLES = Range(0.1, 2.5), Range(0.2, 3.0)
 """The replies with claims and with triples, per token of the chunk."""
 NAMES = Range(10, 200)

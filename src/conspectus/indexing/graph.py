@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -243,14 +243,16 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
         for match in _BRACKETS.finditer(chunk.text) if letters else ():
             inner, before = key_of(match[1]), chunk.text[: match.start()][-_BEFORE:]
             words = name_key.__wrapped__(before).split()  # bypasses the cache: such texts do not recur
-            if inner in letters:
-                short, tails = letters[inner], [" ".join(words[at:]) for at in range(len(words))]
-                known = [tail for tail in tails if short in _initials(result.display.get(tail, ""))]
-                other = any(short in _initials(tail) for tail in tails)
-                stated[inner].update(known or ([""] if other else []))
+            given = inner if inner in letters else inner.removesuffix("s")
+            if given in letters:
+                short, tails = letters[given], [" ".join(words[at:]) for at in range(len(words))]
+                known = [t for t in tails if _abbreviates(short, result.display.get(t, ""))]
+                other = any(_abbreviates(short, tail) for tail in tails)
+                stated[given].update(known or ([""] if other else []))
             elif words and (short := letters.get(words[-1])):
-                known = [inner] if short in _initials(result.display.get(inner, "")) else []
-                other = any(own.startswith(short) for own in _initials(match[1]))
+                known = [inner] if _abbreviates(short, result.display.get(inner, "")) else []
+                heads = accumulate(match[1].split(), "{} {}".format)
+                other = any(_abbreviates(short, head) for head in heads)
                 stated[words[-1]].update(known or ([""] if other else []))
     for key, others in sorted(stated.items()):
         if len(others) == 1 and (other := min(others)):
@@ -262,13 +264,21 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
             _join_within_sources(result, key, names, known, "acronym", "the only name of these initials")
 
 
-def _initials(name: str) -> Iterator[str]:
-    words = re.split(r"[\s\-]+", name)
-    if len(words) > 1:
-        small = JOINTS | PARTICLES | {"the"}
-        content = [w for w in words if w.lower() not in small]
-        yield "".join(w[0] for w in words if w).lower()
-        yield "".join(w[0] for w in content if w).lower()
+def _abbreviates(short: str, name: str) -> bool:
+    """Return whether an acronym has the first letter of each word of a name, or each but small ones ("of"), in order,
+    and perhaps others of these words: JMML, juvenile myelomonocytic leukemia (after Schwartz and Hearst, 2003).
+    """
+    words = re.findall(r"[^\s-]+", name.lower())
+    if len(words) < 2 or words[0][0] != short[0]:
+        return False
+    pattern = ""
+    for word in words:
+        # the first letter of a word, and any of the others in order
+        first, *others = map(re.escape, word)
+        letters = first + "".join(f"{letter}?" for letter in others)
+        small = word in JOINTS | PARTICLES | {"the"}
+        pattern += f"(?:{letters})?" if small else letters
+    return bool(re.fullmatch(pattern, short))
 
 
 @dataclass
@@ -560,8 +570,7 @@ async def join_by_model(
 
 UNTYPED = "concept"
 TEXTS_CACHED = 1 << 14
-"""Maximum number of descriptions, and of their spans, that are cached while rows are described, some 6 MB: neighbours
-in a community share many."""
+"""Descriptions, and spans, cached while rows are described, some 6 MB: neighbours in a community share many."""
 
 
 @dataclass(slots=True)
