@@ -278,6 +278,15 @@ def test_a_title_is_no_name_and_ends_no_sentence(title: str):
 
 
 @pytest.mark.parametrize(
+    "text",
+    ["What does Mara Tolan say is the common thread?", "What are the main themes, according to Mara Tolan?"],
+)
+def test_what_somebody_who_is_named_says_is_not_about_the_whole(text: str):
+    assert not read_question(text).about_whole
+    assert read_question(text.replace("Mara Tolan", "everybody")).about_whole
+
+
+@pytest.mark.parametrize(
     "text", ["What was the first weir Mara Tolan built?", "What is the best lamp she ever made?"]
 )
 def test_a_clause_without_a_pronoun_asks_for_no_definition(text: str):

@@ -50,7 +50,6 @@ def _related_stems(language: str) -> dict[str, tuple[str, ...]]:
 def other_forms(term: str, language: str) -> Collection[str]:
     """Return the stems of other past forms of the verb with a stem ("led" for "lead"), and of nouns, verbs and adjectives
     that belong to it ("treatment" for "treat", "renal" for "kidney").
-
     The present is not returned for the past: a sentence about who may win does not answer who won.
     """
     if language in ("de", "nl"):  # leitet, geleitet
@@ -79,7 +78,10 @@ class Question:
 
     @cached_property
     def about_whole(self) -> bool:
-        """Whether it asks about the corpus as a whole, by its wording."""
+        """Whether it asks about the corpus as a whole, by its wording, and not for what somebody who is named says."""
+        teller = self.teller or self.text.partition(" according to ")[2]
+        if not set(self.names).isdisjoint(name_key(teller).split()):
+            return False
         own = self.language if self.language != "zh" else ENGLISH
         text = self.text
         # "an overview of the letters of Ada Byrne" is about these only, "an overview of the letters" about all
@@ -237,7 +239,6 @@ class Question:
 
 def read_question(text: str, *languages: str) -> Question:
     """Read a question; its words are stemmed in the `languages` of the searched documents, English by default.
-
     A question in another language is also stemmed in its own, and its own function words are removed.
     """
     language = language_of([text], languages)

@@ -164,7 +164,6 @@ _JOINED = re.compile("(?<=[a-zA-Z\u00c0-\u024f])(?=[\uac00-\ud7af])")
 
 def without_particles(question: str, languages: Sequence[str]) -> str:
     """Return a question with a space between Latin names and the Korean particles attached to them.
-
     If `languages`, those of the documents, include Korean, it is unchanged: they have names with attached particles.
     """
     return question if "ko" in languages else _JOINED.sub(" ", question)
