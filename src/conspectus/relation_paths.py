@@ -30,25 +30,21 @@ from conspectus.triple_graph import TripleGraph
 BEAM = 60
 """Paths that are extended at each length: with 1, 35 % of three-step questions; half or double changes nothing."""
 SAMPLE = 300
-"""Names from which the type that a way leads to is inferred: with 1, 90 and 83 % of two- and three-step questions; half
-or double changes nothing."""
+"""Names from which the type that a way leads to is inferred: with 1, 90 and 83 % of two- and three-step questions."""
 STEP_COST = 0.12
 """Cost of each step of a path, where all words of the question score 1: with double, 63 % of three steps. MetaQA's are
 as good with 0; but then a ship was built when other ships of its builder were, too (a test)."""
 UNEXPRESSED_COST = 0.35
-"""Cost of a relation that no word of the question expresses: with 0, 92 and 77 % of two and three steps; with double,
-2 % fewer of three."""
+"""Cost of a relation that no word expresses: with 0, 92 and 77 % of two and three steps; with double 2 % fewer."""
 WRONG_KIND_COST = 0.6
-"""Cost of ending at another type of thing than is requested: with 0, 65 and 73 % of two and three steps; half or double
-changes 1 %."""
+"""Cost of ending at another type than is requested: with 0, 65 and 73 % of two and three steps; half, double: 1 %."""
 DISORDER_COST = 0.3
 """Cost of expressing words that are farther from the name first: with 0, 76 % of three steps, with half 90 %."""
 RETURN_COST = 0.4
 """Cost of following a way there and back if no unexpressed word could name the things returned to. MetaQA's are as good
 with 0; but then, too, a ship was built when other ships of its builder were."""
 RARE_STEP_COST = 0.1
-"""Cost of continuing by a way that few of the names reached have: with 0, 84 % of three steps; half or double changes
-1 %."""
+"""Cost of continuing by a way that few names have: with 0, 84 % of three steps; half or double changes 1 %."""
 CACHED_PATHS = 1000
 """Pairs of question and name whose paths are cached; one search requests those of a beam of names at each step."""
 MIN_LIKENESS = 0.5

@@ -208,8 +208,7 @@ def _limit_memory(limit: int | None) -> None:
 # Maps over shards
 
 SHARD = 4_000_000
-"""Maximum characters of a shard, about a million tokens: the podcast corpus is one shard. A process that works on a
-shard takes some 150 MB."""
+"""Maximum characters of a shard, a million tokens: the podcast corpus is one, and takes some 150 MB."""
 LEAST = 2_000_000
 """Minimum characters of a corpus for using other processes: it takes some 4 CPU s, and a process takes 0.5 to start."""
 LARGE = 4

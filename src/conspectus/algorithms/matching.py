@@ -11,8 +11,7 @@ from conspectus.algorithms.statistics import Hashes, Ints
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _LOW_BITS = np.uint64((1 << 20) - 1)
-"""Bits of a hash that are compared first, as few positions begin a sequence: with 30,000 names one word in 30 is
-looked up in vain."""
+"""Bits of a hash compared first, as few positions begin a sequence: one word in 30 is looked up in vain."""
 
 
 def longest_matches(numbers: Ints, row: Ints, first: Ints, tables: Mapping[int, Hashes]) -> tuple[Ints, Ints]:

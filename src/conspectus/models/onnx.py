@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_TOKENS = 256
-"""Tokens that an embedding model reads at once if its folder does not give a number: the length for which the default,
-all-MiniLM-L6-v2, was made."""
+"""Tokens that a model reads at once if its folder gives no number: those that all-MiniLM-L6-v2 was made for."""
 MOST_PAIR_TOKENS = 512
 """Maximum tokens of question and passage together that a cross-encoder reads at once: the limit of BERT."""
 OVERLAP = 1 / 16

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from making import BROKE, BUILT, NEXT, an_index_of_quenda
+from making import BROKE, BUILT, NEXT, a_built_index, an_index_of_quenda
 
 from conspectus.index import Index
 from conspectus.models.extractive.search import Searcher
@@ -38,6 +38,22 @@ def test_the_share_of_a_sentence_is_the_same_among_all_that_hold_a_word_and_amon
     assert np.flatnonzero(searcher.shares(weights, every)).tolist() == sentences.tolist()
     assert searcher.shares(weights, sentences).tolist() == shares.tolist()
     assert searcher.beside(weights, sentences + 1).tolist() == [1.0, 0.75]
+
+
+def test_a_sentence_with_an_acronym_contains_the_name_that_a_question_has():
+    built = a_built_index(
+        "The Orrin Valley Rail Association (OVRA) met in Quenda. OVRA has nine members.",
+        "OVRA rebuilt the tower gate. Masons drew it for OVRA.",
+    )
+    question = read_question("What did the Orrin Valley Rail Association rebuild?")
+    searcher = Searcher(built)
+    weights = dict.fromkeys(searcher.terms_of("Orrin Valley Rail Association", question), 1.0)
+    every = np.arange(len(searcher.passages))
+
+    assert searcher.shares(weights, every).tolist() == [1, 0, 0, 0]
+    named = searcher.with_other_names(question, built.entities)
+    assert named.shares(weights, every).tolist() == [1, 1, 1, 1]
+    assert searcher.shares(weights, every).tolist() == [1, 0, 0, 0], "other questions are read as before"
 
 
 def test_a_question_of_scaffolding_alone_finds_nothing():

@@ -101,6 +101,7 @@ def rank_sentences(
     if not searcher.may_know(question):
         return []
     subject, rest = split_question(question, context.entities, searcher)
+    searcher = searcher.with_other_names(question, context.entities)
     chunk_rank = chunk_ranks(context.sources, searcher)
     # The best chunks may be those in which a person speaks most, rather than those about that person.
     if context.entities and subject and not rest:
@@ -319,8 +320,10 @@ def _spans_of_kind(
     """Yield start and end of the spans of a sentence that are of the requested type."""
     match question.wants:
         case "date":
-            cited = {match.end(1) for match in _CITED.finditer(text)}
-            yield from (span for span in date_spans(text) if span[1] not in cited)
+            cited = {year.end(1) for year in _CITED.finditer(text)}
+            for start, end in date_spans(text):
+                if end not in cited:
+                    yield start, end
             yield from (m.span() for m in _PERIOD.finditer(text))
         case "number":
             yield from _numbers(text)
@@ -342,7 +345,8 @@ def _numbers(text: str) -> Iterator[tuple[int, int]]:
         if any(start <= number.start() < end for start, end in dates):
             continue
         joined = _JOINED.search(text, 0, number.start())
-        if joined and joined.group() not in CURRENCIES and number.group()[0] not in "£$€¥":
+        in_currency = number.group()[0] in "£$€¥"
+        if joined and not in_currency and joined.group() not in CURRENCIES:
             continue
         unit = _UNIT.match(text, number.end())
         is_unit = unit and is_content(fold(unit.group().strip()))  # "84,000 for" has none

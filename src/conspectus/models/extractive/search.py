@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -15,7 +16,7 @@ from conspectus.algorithms.ranking import Floats, Ints, Postings, idf, positions
 from conspectus.index import Index, all_speakers
 from conspectus.models.extractive.sentence_store import SentenceStore, title_words
 from conspectus.name_lookup import entities_with, entity_of_key, search_terms
-from conspectus.rows import Span, column
+from conspectus.rows import Entity, Span, column
 from conspectus.text.question import Question, other_forms, read_question
 from conspectus.text.sentences import states
 from conspectus.text.words import PAIRED, UNSPACED, name_key, stem, terms
@@ -65,6 +66,27 @@ class Searcher:
         self.find = lru_cache(QUESTIONS)(self._find)
         self.by_community = lru_cache(QUESTIONS)(self._by_community)
         self.rank_among_parts = lru_cache(QUESTIONS)(self._rank_among_parts)
+        self._by_other_names: Mapping[str, list[Ints]] = {}
+
+    def with_other_names(self, question: Question, entities: Iterable[Entity]) -> Searcher:
+        """Return a searcher to which any name of an entity contains the terms of the one that a question has."""
+        named = defaultdict[str, list[Ints]](list)
+        asked = frozenset(question.terms)
+        for entity in entities:
+            names = (entity.name, *entity.aliases)
+            forms = [frozenset(self.terms_of(name, question)) for name in names]
+            form = next((f for f in forms if f and f <= asked), frozenset[str]())
+            if all(form <= other for other in forms):
+                continue
+            passages = self.passages
+            mentions = np.flatnonzero(passages.mentions[:] == entity.number)
+            starts = passages.mention_starts[:]
+            sentences = np.searchsorted(starts, mentions, "right") - 1
+            for term in form:
+                named[term].append(np.unique(sentences).astype(np.int32))
+        searcher = copy(self)
+        searcher._by_other_names = named
+        return searcher
 
     def chunk_at(self, span: Span) -> int | None:
         """Return the number of the first chunk that contains a span, None where a chunk boundary cuts it."""
@@ -134,7 +156,7 @@ class Searcher:
         scores = np.zeros(len(sentences), np.float32)
         for term, weight in weights.items():
             has = np.zeros(len(sentences), bool)
-            for texts in self._texts(term):
+            for texts in (*self._texts(term), *self._by_other_names.get(term, ())):
                 has |= positions(texts, sentences) >= 0
             scores[has] += weight
         return scores / (sum(weights.values()) or 1.0)

@@ -56,8 +56,7 @@ MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
 """Maximum number of requests and of bytes in a file: 50,000 and 200 MB, according to the references of OpenAI (create a
 batch, `input_file_id`) and Azure."""
 QUIET = 2.0
-"""Seconds without a new request after which a batch is submitted: rendering a prompt takes 0.01 s, a large one for a
-report 0.1 s."""
+"""Seconds without a new request after which a batch is submitted: rendering the prompt of a report takes 0.1 s."""
 FIRST_POLL, LONGEST_POLL = 5.0, 60.0
 """First and longest interval, in seconds, between two checks of a batch; each interval is 1.5 times the one before,
 since small batches take minutes and large ones hours."""

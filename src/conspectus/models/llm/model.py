@@ -67,8 +67,7 @@ MOST_FAILURES = {"cut off": 2, "cut off with room left": 5, "unreadable": 3}
 completions: ContextVar[list[Completion]] = ContextVar("completions")
 """List, set by a caller, to which the completions of its tasks are added, including those from the cache."""
 MOST_DESCRIBED, DESCRIBED_CHARACTERS = 8, 6000
-"""Maximum number of elements described in one call, and of characters of their descriptions: a reply is about as long,
-some 1,500 tokens."""
+"""Maximum elements described in one call, and characters of their descriptions; a reply has some 1,500 tokens."""
 OPENING = 160
 """Characters of a streamed answer that are checked before any are shown: the line on whether the data suffices, some 40
 characters, and two sentences. This takes a second at most, at the 40 tokens per second of a slow server."""
