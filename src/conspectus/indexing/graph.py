@@ -268,8 +268,10 @@ def _abbreviates(short: str, name: str) -> bool:
     """Return whether an acronym has the first letter of each word of a name, or each but small ones ("of"), in order,
     and perhaps others of these words: JMML, juvenile myelomonocytic leukemia (after Schwartz and Hearst, 2003).
     """
+    if name[:1].lower() != short[0]:  # most names
+        return False
     words = re.findall(r"[^\s-]+", name.lower())
-    if len(words) < 2 or words[0][0] != short[0]:
+    if len(words) < 2:
         return False
     pattern = ""
     for word in words:
