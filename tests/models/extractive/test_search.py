@@ -56,6 +56,13 @@ def test_a_sentence_with_an_acronym_contains_the_name_that_a_question_has():
     assert searcher.shares(weights, every).tolist() == [1, 0, 0, 0], "other questions are read as before"
 
 
+def test_a_name_with_accents_is_found_without_them():
+    proved = "Szemeredi proved it in Orrin."
+
+    assert found("What did Szemerédi prove?", an_index_of_quenda(f"{BUILT} {proved}"))[0] == proved
+    assert found("Which Szemerédi?", an_index_of_quenda(f"{BUILT} {proved}")) == [proved]
+
+
 def test_a_question_of_scaffolding_alone_finds_nothing():
     assert found("What is described here?") == []
 

@@ -80,8 +80,7 @@ class Searcher:
                 continue
             passages = self.passages
             mentions = np.flatnonzero(passages.mentions[:] == entity.number)
-            starts = passages.mention_starts[:]
-            sentences = np.searchsorted(starts, mentions, "right") - 1
+            sentences = np.searchsorted(passages.mention_starts[:], mentions, "right") - 1
             for term in form:
                 named[term].append(np.unique(sentences).astype(np.int32))
         searcher = copy(self)
@@ -102,9 +101,10 @@ class Searcher:
         return max(map(self._postings.frequency, self.numbers(term)), default=0)
 
     def _numbers(self, term: str) -> set[int]:
-        """Return the numbers of those forms of a term (as "left" for "leave") that occur in sentences."""
+        """Return the numbers of those forms of a term (as "left" for "leave") that occur, also without accents."""
         languages = self.index.languages
-        forms = {term, *(form for language in languages for form in other_forms(term, language))}
+        related = (form for own in languages for form in other_forms(term, own))
+        forms = {term, name_key(term), *related}
         if len(languages) > 1:
             forms.update(stem(term, language) for language in languages)
         numbers = (self.index.number_of_word.get(form, -1) for form in forms)

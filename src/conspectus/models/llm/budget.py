@@ -56,8 +56,7 @@ class Call:
     most: Usage = NOTHING
     """Maximum usage of the attempt, which is reserved until the actual usage is known."""
     cap: int | None = None
-    """Maximum tokens of the reply, since no more are reserved; None if there is no budget, or if the request states a
-    maximum of its own."""
+    """Maximum tokens of the reply, as many are reserved; None without a budget, or if the request has its own."""
     capped: bool = False
     """Whether the cap cut the reply off."""
     again: bool = True

@@ -25,8 +25,7 @@ from conspectus.models.llm.wire import BATCHED, CAPPED, Completion, Feature, Sta
 FILE_NAME = "replies.sqlite"
 BUSY_SECONDS = 60.0  # to wait while another process locks the file
 NEEDED_BYTES = 1 << 20
-"""Bytes that must be free on the disk before the first call: four times the replies to all concurrent calls (25 by
-default, some 10 kB each)."""
+"""Bytes that must be free on the disk before the first call: four times the replies, of 10 kB, to 25 at once."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
