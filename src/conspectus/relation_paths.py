@@ -37,7 +37,7 @@ as good with 0; but then a ship was built when other ships of its builder were, 
 UNEXPRESSED_COST = 0.35
 """Cost of a relation that no word expresses: with 0, 92 and 77 % of two and three steps; with double 2 % fewer."""
 WRONG_KIND_COST = 0.6
-"""Cost of ending at another type than is requested: with 0, 65 and 73 % of two and three steps; half, double: 1 %."""
+"""Cost of ending at another type than is requested: with 0, 65 and 73 % of two and three steps."""
 DISORDER_COST = 0.3
 """Cost of expressing words that are farther from the name first: with 0, 76 % of three steps, with half 90 %."""
 RETURN_COST = 0.4

@@ -208,7 +208,7 @@ def _limit_memory(limit: int | None) -> None:
 # Maps over shards
 
 SHARD = 4_000_000
-"""Maximum characters of a shard, a million tokens: the podcast corpus is one, and takes some 150 MB."""
+"""Maximum characters of a shard, a million tokens: the podcast corpus is one, and a process takes 150 MB for it."""
 LEAST = 2_000_000
 """Minimum characters of a corpus for using other processes: it takes some 4 CPU s, and a process takes 0.5 to start."""
 LARGE = 4

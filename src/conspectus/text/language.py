@@ -87,7 +87,7 @@ _OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u3040-\ud7af]")
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]+")
 _KANA = 0.1
-"""Kana per Chinese character from which on a text is Japanese: those of the tests have 0.55, cmrc-zh at most 0.09."""
+"""Kana per Chinese character from which on a text is Japanese: in the tests they have 0.55, in cmrc-zh at most 0.09."""
 
 
 def language_of(texts: Iterable[str], likely: Sequence[str] = ()) -> str:

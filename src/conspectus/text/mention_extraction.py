@@ -32,7 +32,7 @@ from conspectus.text.words import INFLECTING, name_key, stem, undeclined
 
 LARGE = 3000
 """Number of distinct sentences from which on a concept must occur three times, and a name in a script without capitals
-twice. For any number, four of the tests' 94 names in other languages would be lost; half or double changes nothing."""
+twice. If always, four of the tests' 94 names in other languages would be lost; half or double changes nothing."""
 MIN_HEADED = 3
 """Number of longer names ending in a word for a kind of organization ("University") from which on the word alone is no
 name: else it is among the best connected on web pages on mathematics (6 names end in it) and on society (81)."""

@@ -227,7 +227,7 @@ _SAYS_NOTHING = question_pattern(ENGLISH, "says_nothing")
 """A sentence that only points to further reading, or has a number of 30 or more digits. Without it 9 of 56 answers on
 diseases change, and quote "Check the list of …"."""
 _REFERENCE = question_pattern(ENGLISH, "refers_to_work", re.NOFLAG)
-"""Parts of a bibliographic reference: volume and pages, DOI, ISBN. Without it, 4 of 92 answers quote further ones."""
+"""Parts of a bibliographic reference: volume and pages, DOI, ISBN. Without it, 4 of 92 answers quote references."""
 _PROSE = question_pattern(ENGLISH, "prose", re.NOFLAG)
 
 

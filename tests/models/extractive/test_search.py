@@ -51,7 +51,7 @@ def test_a_sentence_with_an_acronym_contains_the_name_that_a_question_has():
     every = np.arange(len(searcher.passages))
 
     assert searcher.shares(weights, every).tolist() == [1, 0, 0, 0]
-    named = searcher.with_other_names(question, built.entities)
+    named = searcher.with_other_names(question, built.entities, every.tolist())
     assert named.shares(weights, every).tolist() == [1, 1, 1, 1]
     assert searcher.shares(weights, every).tolist() == [1, 0, 0, 0], "other questions are read as before"
 

@@ -101,7 +101,6 @@ def rank_sentences(
     if not searcher.may_know(question):
         return []
     subject, rest = split_question(question, context.entities, searcher)
-    searcher = searcher.with_other_names(question, context.entities)
     chunk_rank = chunk_ranks(context.sources, searcher)
     # The best chunks may be those in which a person speaks most, rather than those about that person.
     if context.entities and subject and not rest:
@@ -112,6 +111,7 @@ def rank_sentences(
     sentences = sorted(chunk_rank)
     if not sentences or not (subject or rest):
         return []
+    searcher = searcher.with_other_names(question, context.entities, sentences)
     defines = question.asks_definition
     about = _subject_shares(subject, sentences, searcher, by_speaker=not defines)
     likeness = np.zeros(len(sentences), np.float32)
@@ -158,13 +158,11 @@ def split_question(
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return the terms of a question's subject, and the other terms, which say what is asked, with their weights."""
     index = searcher.index
-    every_term = frozenset(question.terms)
     keys = {name_key(term) for name in question.names for term in search_terms(name, index)}
     subject = {term for term in question.terms if name_key(term) in keys}
     concepts: list[frozenset[str]] = []
     for entity in entities:
-        forms = (frozenset(searcher.terms_of(form, question)) for form in (entity.name, *entity.aliases))
-        form = next((form for form in forms if form and form <= every_term), frozenset[str]())
+        form = searcher.form_in(question, entity)
         if entity.type == "concept":
             concepts.append(form)
         else:

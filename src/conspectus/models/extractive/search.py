@@ -68,23 +68,26 @@ class Searcher:
         self.rank_among_parts = lru_cache(QUESTIONS)(self._rank_among_parts)
         self._by_other_names: Mapping[str, list[Ints]] = {}
 
-    def with_other_names(self, question: Question, entities: Iterable[Entity]) -> Searcher:
-        """Return a searcher to which any name of an entity contains the terms of the one that a question has."""
-        named = defaultdict[str, list[Ints]](list)
-        asked = frozenset(question.terms)
-        for entity in entities:
-            names = (entity.name, *entity.aliases)
-            forms = [frozenset(self.terms_of(name, question)) for name in names]
-            form = next((f for f in forms if f and f <= asked), frozenset[str]())
-            if all(form <= other for other in forms):
-                continue
-            passages = self.passages
-            mentions = np.flatnonzero(passages.mentions[:] == entity.number)
-            sentences = np.searchsorted(passages.mention_starts[:], mentions, "right") - 1
-            for term in form:
-                named[term].append(np.unique(sentences).astype(np.int32))
+    def form_in(self, question: Question, entity: Entity) -> frozenset[str]:
+        """Return the terms of the first name of an entity that a question has completely; none if it has none."""
+        forms = (frozenset(self.terms_of(n, question)) for n in (entity.name, *entity.aliases))
+        return next((f for f in forms if f and f <= {*question.terms}), frozenset[str]())
+
+    def with_other_names(
+        self, question: Question, entities: Iterable[Entity], sentences: Iterable[int]
+    ) -> Searcher:
+        """Return a searcher to which sentences, and those beside them, that mention an entity have the asked name."""
+        mentioned: dict[int, list[int]] = {}
+        for sentence in sentences:
+            for near in range(max(sentence - 1, 0), sentence + 2):
+                if near not in mentioned and near < len(self.passages):
+                    mentioned[near] = self.passages.mentioned(near)
         searcher = copy(self)
-        searcher._by_other_names = named
+        searcher._by_other_names = named = defaultdict[str, list[Ints]](list)
+        for entity in (entity for entity in entities if entity.aliases):
+            naming = [n for n, names in mentioned.items() if entity.number in names]
+            for term in self.form_in(question, entity):
+                named[term].append(np.array(sorted(naming), np.int32))
         return searcher
 
     def chunk_at(self, span: Span) -> int | None:

@@ -56,7 +56,7 @@ class Call:
     most: Usage = NOTHING
     """Maximum usage of the attempt, which is reserved until the actual usage is known."""
     cap: int | None = None
-    """Maximum tokens of the reply, as many are reserved; None without a budget, or if the request has its own."""
+    """Maximum tokens of the reply, which are reserved; None without a budget, or if the request has its own."""
     capped: bool = False
     """Whether the cap cut the reply off."""
     again: bool = True

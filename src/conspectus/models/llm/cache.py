@@ -25,7 +25,7 @@ from conspectus.models.llm.wire import BATCHED, CAPPED, Completion, Feature, Sta
 FILE_NAME = "replies.sqlite"
 BUSY_SECONDS = 60.0  # to wait while another process locks the file
 NEEDED_BYTES = 1 << 20
-"""Bytes that must be free on the disk before the first call: four times the replies, of 10 kB, to 25 at once."""
+"""Bytes that must be free on the disk before the first call: four times 25 concurrent replies of 10 kB."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
