@@ -47,6 +47,23 @@ def test_a_sentence_beside_one_that_is_asked_for_counts_a_little():
     assert read("What did the rebuilt weir with twelve masons cost?")[0] == BUILT
 
 
+def test_a_name_and_its_acronym_in_one_question_are_one_subject():
+    answer = "Rest does not help people with JMML."
+    other = "Rest in juvenile birds helps monocytes and other cells to mend after long flights."
+    index = an_index(
+        f"Juvenile monocytic lymphoma (JMML) is rare. {FILLER[0]} {answer}",
+        f"{other} {' '.join(FILLER[1:9])}",
+    )
+    entity = an_entity("juvenile monocytic lymphoma", aliases=("JMML",))
+
+    subject, rest = split_question(
+        read_question("Does rest help with juvenile monocytic lymphoma (JMML)?"), (entity,), Searcher(index)
+    )
+
+    assert {"juvenil", "monocyt", "lymphoma", "jmml"} == set(subject)
+    assert set(rest) == {"rest", "help"}
+
+
 def test_what_something_does_is_told_by_the_best_chunk_about_it():
     acts = "The heron reads the tide each hour and sends what it has read to the office of the harbour."
     beside = "The oil used by the heron gauge has been bought from the mill of the forge for ten years."

@@ -71,7 +71,7 @@ class Searcher:
     def form_in(self, question: Question, entity: Entity) -> frozenset[str]:
         """Return the terms of the first name of an entity that a question has completely; none if it has none."""
         forms = (frozenset(self.terms_of(n, question)) for n in (entity.name, *entity.aliases))
-        return next((f for f in forms if f and f <= {*question.terms}), frozenset[str]())
+        return frozenset[str]().union(*(f for f in forms if f <= {*question.terms}))
 
     def with_other_names(
         self, question: Question, entities: Iterable[Entity], sentences: Iterable[int]
