@@ -76,10 +76,6 @@ Of 159 development questions that want a number or date, one more is answered am
 "weekly" and sentences with all words of the question count; with numbers that count less far from these, two fewer.
 With 1, the first quotation is from the right passage for 23 % of MedQuAD's even-numbered questions (27 %), and 17 % of
 all are (21 %). With 0.5 for both, the treatment of a little-known disease is answered with sentences on another."""
-MIN_QUESTION_SHARE = 0.6
-"""Share of the whole question, by weight of terms, from which on a sentence counts as about the subject: of several
-concepts ("immediate treatment", "prostate cancer") the wrong one may be taken for it. Of 200 questions of five writers
-134 have the answer quoted, without this rule 131, and as many of MedQuAD's 300."""
 OWN_TITLE, OTHERS_FACTOR = 0.5, 0.7
 """How much a document is about what its title names, and the factor for what others say if the named person speaks, too
 (they introduce a guest): 62 of 113 answering sentences are the first quotation, with 1 for the second value 58."""
@@ -113,13 +109,13 @@ def rank_sentences(
         return []
     searcher = searcher.with_other_names(question, context.entities, sentences)
     defines = question.asks_definition
-    about = _subject_shares(subject, sentences, searcher, by_speaker=not defines)
+    about, in_chunk = _subject_shares(subject, chunk_rank, searcher, by_speaker=not defines)
     likeness = np.zeros(len(sentences), np.float32)
     if context.vectors is not None:
         rows = searcher.index.slices["vectors.sentences"][sentences]
         likeness = rows.astype(np.float32) @ context.vectors[0]
     if rest or question.cues:
-        fits = _fits_of_answers(question, rest, (about, likeness), sentences, searcher)
+        fits = _fits_of_answers(question, rest, (about, in_chunk, likeness), sentences, searcher)
     else:
         # the sentence right after one that names all of the subject may define it, as below a heading in a glossary
         carried = about * (about.round(2) >= CARRY_FACTOR * defines)
@@ -183,19 +179,24 @@ def split_question(
 
 
 def _subject_shares(
-    subject: Mapping[str, float], sentences: Sequence[int], searcher: Searcher, by_speaker: bool
-) -> Floats:
-    """Return for each sentence how much of the subject it is about, 0 to 1.
+    subject: Mapping[str, float], chunk_of: Mapping[int, int], searcher: Searcher, by_speaker: bool
+) -> tuple[Floats, Floats]:
+    """Return for each sentence, in order, how much of the subject it is about, and how much its chunk names, 0 to 1.
 
     A sentence is about what it names, less about what the title of its document names, and about what the sentences
     before it are about, less with each sentence. With `by_speaker`, it is about its speaker, too.
     """
+    sentences = sorted(chunk_of)
     about = np.zeros(len(sentences), np.float32)
     if not subject:
-        return about
+        return about, about
     passages, weights = searcher.passages, np.array(list(subject.values()), np.float32)
     own = np.stack([searcher.shares({term: 1.0}, np.array(sentences)) for term in subject])
-    speakers, documents = (column[list(sentences)] for column in (passages.speaker, passages.document))
+    in_chunk = np.zeros_like(about)
+    chunks = np.array([chunk_of[n] for n in sentences])
+    for rows in (chunks == chunk for chunk in np.unique(chunks)):
+        in_chunk[rows] = own[:, rows].max(axis=1) @ weights / weights.sum()
+    speakers, documents = (column[sentences] for column in (passages.speaker, passages.document))
     sources = [(documents == i, passages.title_of(i), OWN_TITLE) for i in np.unique(documents).tolist()]
     for speaker in np.unique(speakers[speakers >= 0]) if by_speaker else ():
         sources.append((speakers == speaker, passages.names[int(speaker)], 1.0))
@@ -208,7 +209,7 @@ def _subject_shares(
         follows = i > 0 and documents[i - 1] == documents[i] and sentences[i - 1] == sentence - 1
         carried = np.maximum(carried * CARRY_FACTOR * follows, own[:, i])
         about[i] = carried @ weights
-    return about / weights.sum()
+    return about / weights.sum(), in_chunk
 
 
 # How well sentences answer
@@ -217,17 +218,15 @@ def _subject_shares(
 def _fits_of_answers(
     question: Question,
     rest: dict[str, float],
-    near: tuple[Floats, Floats],
+    near: tuple[Floats, Floats, Floats],
     sentences: Sequence[int],
     searcher: Searcher,
 ) -> Iterator[tuple[int, float, float, float]]:
     """Yield index, fit, share of the rest, and score factor of each sentence that says something about what is asked.
-    `near` is, of each sentence, the share of the subject that it is about, and its likeness to the question.
+    `near` is which share of the subject each is about, which its chunk names, and how like the question it is.
     """
-    about, likeness = near
+    about, in_chunk, likeness = near
     own = searcher.shares(rest, np.array(sentences))
-    focus = {term: searcher.weight(term) for term in searcher.words(question.focus)}
-    of_all = searcher.shares(focus, np.array(sentences))
     nearby = own + BESIDE * searcher.beside(rest, np.array(sentences))
     enough = (nearby >= MIN_REST_SHARE) | (likeness >= MIN_LIKENESS)
     known = [weight for term, weight in rest.items() if searcher.frequency(term)]
@@ -243,7 +242,7 @@ def _fits_of_answers(
         fit = REST_WEIGHT * around + ANSWER_WEIGHT * max((weight for _, weight in answers), default=0.0)
         if cued:
             fit += CUE_WEIGHT * max(around, float(about[i]))
-        off = about[i] < MIN_SUBJECT_SHARE and (unnamed or of_all[i] < MIN_QUESTION_SHARE)
+        off = max(about[i], in_chunk[i]) < MIN_SUBJECT_SHARE
         factor = OFF_SUBJECT_FACTOR if off else 1.0
         # if nothing is named, what repeats the whole question may answer it in words: "after the first frost"
         complete = question.wants not in ("date", "number") or (unnamed and own[i] > COMPLETE)
