@@ -197,6 +197,32 @@ def test_a_question_inside_what_is_said_does_not_end_a_quotation():
     assert " ".join(texts) in quote(row, Searcher(index))
 
 
+def test_the_best_sentence_is_quoted_with_those_that_follow_and_no_further_ones_than_fit():
+    best = "The Quenda weir was rebuilt by Mara Tolan."
+    follow = [
+        f"In the year {1800 + n} the masons of the town raised it by {n} feet of stone." for n in range(1, 30)
+    ]
+    index = an_index(" ".join([best, *follow]))
+
+    (row,) = in_context([RankedSentence(0, 1.0, 1.0)], Searcher(index))
+
+    quoted = quote(row, Searcher(index))
+    assert " ".join([best, *follow[:8]]) in quoted
+    assert len(quoted) < 1000
+
+
+def test_a_quotation_ends_before_a_further_item_of_a_list_in_one_line():
+    best, next_item = "The weir of Quenda was rebuilt by masons.", "The mill burnt in the spring of 1820."
+    index = an_index(f"- {best} It holds the water of the river. - {next_item}")
+
+    (row,) = in_context([RankedSentence(0, 1.0, 1.0)], Searcher(index))
+
+    quoted = quote(row, Searcher(index))
+    assert best in quoted
+    assert "It holds the water" in quoted
+    assert next_item not in quoted
+
+
 def test_a_heading_is_not_quoted_with_the_sentence_below_it():
     heading, text = (
         "6.5. The Quenda Weir",

@@ -27,6 +27,21 @@ def test_who_is_asked_for_is_quoted_and_nobody_who_introduces_them():
     assert "noisy" not in text
 
 
+def test_a_quotation_goes_on_after_a_short_interruption():
+    talk = """Ada Byrne: Why do weavers like looms?
+
+Ben Quill: Looms are slow machines that weavers watch all day.
+
+Ada Byrne: Right.
+
+Ben Quill: They can think of songs while the shuttle goes to and fro.
+"""
+    text = a_built_index(talk).ask("What did Ben Quill say about looms?").text
+
+    (line,) = (line for line in text.splitlines() if "slow machines" in line)
+    assert "songs while the shuttle" in line
+
+
 def test_who_somebody_is_others_say():
     talk = (
         TALK

@@ -62,12 +62,12 @@ rather than 70 %; with 8, they are 8 % longer and contain as much."""
 MAX_QUOTES_OF_FACT = 6
 """Most quotations in an answer without sections. With 3, 5.6 % fewer of the documents that answer the sample's facts
 are quoted; with 12, 2.5 % more, and 10 % more of the right passages elsewhere, in longer answers."""
-CONTINUED, ADDED_TO_BEST = 3, 4
-"""Number of best quotations to which the next sentence is added, and of sentences that are added to the very best one.
-Of 240 questions, 154 have the answer in the first three quotations with 3 added, 157 with 4, in answers 6 % longer."""
+MAX_PASSAGE_CHARS = (900, 700, 500)
+"""Most characters of the three best quotations, with the sentences that follow. Of 360 questions, 260 have the answer
+quoted, with 600, 400 and 200 243 in answers a fifth shorter, with 1400, 1100 and 800 263 in answers a sixth longer."""
 MIN_SHARE_BESIDE = 0.15
-"""Least share of what is asked, by weight of terms, that a sentence on either side of one of the best must add to be
-quoted with it. Of 240 questions, 156 have the answer quoted, without such sentences 152, in answers 3 % shorter."""
+"""Least share of what is asked, by weight of terms, that the sentence before one of the best must add to be quoted with
+it. Of 360 questions, 250 have the answer in the first two quotations, without such sentences 244."""
 MAX_LIST_CHARS = 600
 """Most characters of a quotation that announces a list, with its items. Of 917 such sentences of medquad, 94 % have
 at most this with their items, 76 % at most half. Without items, 5 of 120 answers have one that ends in a colon."""
@@ -85,12 +85,9 @@ MIN_SHARE_OF_BEST = 0.5
 MIN_SHARE_OF_FACT, RISE_OF_SHARE = 0.6, 0.03
 """The same for a quotation if one fact is asked for, and its rise with each better sentence. Of 280 questions, 188 have
 the answer quoted, with 0.7 184 with 11 % fewer quotations: of those that differ, four more are good, one fewer."""
-MIN_SHARE_OF_DEFINITION = 0.8
-"""The same if a definition is asked for, which one sentence gives. Of the quotations for 300 questions on diseases,
-31.7 % are from a passage that answers (29.5 % with 0.7), for as many questions; with 0.9, for four fewer."""
-MIN_COVERAGE = 0.5
+MIN_COVERAGE = 0.6
 """Coverage of the question (its words, by weight) that a quotation after the first must exceed, relative to the best;
-not used with vectors, which find other words. With 0.4, 3 more of these 280 are answered; with 0.6, 4 fewer of 200."""
+not used with vectors, which find other words. With 0.5, 7 % more quotations answer as many of 360 questions."""
 _ITEM = re.compile(r"^[-*•–]\s+")
 _SECTION = re.compile(r"^### ", re.MULTILINE)
 _Section = tuple[float, str, Sequence[str]]
@@ -189,38 +186,39 @@ def in_context(
     """Return the given sentences as ranges, best first, with the items of lists that they announce and with neighbours:
     those that pronouns refer to, that follow the best, or that have further ones of the terms that are `asked` for.
     """
-    passages, text = searcher.passages, searcher.passages.text
+    passages = searcher.passages
+    text, speaker = passages.text, passages.speaker_of
     numbers = [r.sentence for r in ranked]
     items = {item for number in numbers for item in _items(number, passages)}
 
-    # whether sentences adjoin, have the same speaker and are in one chunk
+    # whether sentences continue each other in one chunk, by one speaker, who may be interrupted ("Right.")
     def joined(first: int, last: int) -> bool:
-        inside = range(first + 1, last + 1)
-        if first < 0 or last >= len(passages) or not all(n in items or passages.adjoins(n) for n in inside):
-            return False
-        one_speaker = len(set(map(passages.speaker_of, range(first, last + 1)))) == 1
-        return one_speaker and searcher.chunk_at(passages.span(first, last)) is not None
+        for n in range(first + 1, last + 1):
+            if speaker(n) != speaker(first) and _says(text(n)):
+                return False
+            if n not in items and not passages.continues(n):
+                return False
+        return searcher.chunk_at(passages.span(first, last)) is not None
 
-    nearby: dict[int, bool] = {}  # whether each has further terms
     weights = {term: searcher.weight(term) for term in asked}
+    nearby: set[int] = set()
     for rank, number in enumerate(numbers):
-        for near, adds in _nearby(number, rank, items, weights, searcher):
-            if joined(min(near, number), max(near, number)):
-                nearby[near] = adds or nearby.get(near, False)
-    chosen = nearby.keys() | set(numbers) | items
+        near = _nearby(number, rank, items, weights, searcher)
+        nearby.update(n for n in near if joined(*sorted((n, number))))
+    chosen = nearby.union(numbers, items)
     rows: list[range] = []
     quoted: set[str] = set()
     for number in numbers:
         if any(number in row for row in rows):
             continue
         first = last = number
-        # the best sentence comes first, unless it needs the one before it, or that one has further terms
-        while first - 1 in chosen and joined(first - 1, last):
-            if not rows and not nearby.get(first - 1) and reads_alone(text(first)):
-                break
+        # the best sentence comes first, unless the one before it belongs to it
+        while first - 1 in (chosen if rows else nearby) and joined(first - 1, last):
             first -= 1
         while last + 1 in chosen and joined(first, last + 1):
             last += 1
+        while speaker(last) != speaker(number):
+            last -= 1
         # documents that overlap, as parts of one source do, contain the same sentences
         new = [n for n in range(first, last + 1) if text(n) not in quoted]
         if new:
@@ -231,28 +229,30 @@ def in_context(
 
 def _nearby(
     number: int, rank: int, items: Set[int], weights: Mapping[str, float], searcher: Searcher
-) -> Iterator[tuple[int, bool]]:
-    """Yield the sentences near one to quote with it, and whether each has enough further terms of the question: the one
-    before if it is needed to understand this one; for the best, also those with further terms and those that follow.
+) -> Iterator[int]:
+    """Yield the sentences near one to quote with it: the one before if it is needed to understand this one or, for the
+    best, has further terms of the question, and those that follow the best.
     """
-    passages = searcher.passages
-    own = set(search_terms(passages.text(number), searcher.index))
-    least = MIN_SHARE_BESIDE * math.fsum(weights.values())
-    follow = 1 if rank else ADDED_TO_BEST
-    if rank >= CONTINUED or number + 1 in items:
-        follow = 0
-    for near in range(number - 1, number + max(follow, 1) + 1):
-        text = passages.text(near) if 0 <= near < len(passages) else ""
-        asks = text.rstrip(CLOSING).endswith(ASKS)
-        if near == number or not (asks or states(text)):  # a heading
-            continue
-        terms = set(search_terms(text, searcher.index))
-        new = weights.keys() & terms - own
-        adds = math.fsum(weights[term] for term in new) >= least > 0
-        adds &= rank < CONTINUED and near <= number + 1
-        needed = near < number and not reads_alone(passages.text(number))
-        if adds or needed or number < near <= number + follow:
-            yield near, adds
+    passages, text = searcher.passages, searcher.passages.text
+    limit = dict(enumerate(MAX_PASSAGE_CHARS)).get(rank, 0)
+    if passages.follows(number) and _says(text(number - 1)):
+        new = set(search_terms(text(number - 1), searcher.index))
+        new -= set(search_terms(text(number), searcher.index))
+        further = math.fsum(weights[term] for term in weights.keys() & new)
+        adds = limit > 0 and further >= MIN_SHARE_BESIDE * math.fsum(weights.values()) > 0
+        if adds or not reads_alone(text(number)):
+            yield number - 1
+    for after in range(number + 1, len(passages)):
+        heading = not _says(text(after)) and passages.speaker_of(after) == passages.speaker_of(number)
+        ended = heading or after in items or not passages.follows(after)
+        if ended or len(text(number, after)) > limit:
+            return
+        yield after
+
+
+def _says(text: str) -> bool:
+    """Return whether a sentence states or asks something, unlike a heading."""
+    return states(text) or text.rstrip(CLOSING).endswith(ASKS)
 
 
 def _items(number: int, passages: SentenceStore) -> Iterator[int]:
@@ -264,7 +264,7 @@ def _items(number: int, passages: SentenceStore) -> Iterator[int]:
         if after == number + 1:
             ended = not announced and not text(after).endswith(colons)
         else:  # the mark of an item is at its start, or before it; one without a mark is no whole sentence
-            unmarked = passages.adjoins(after) and not _ITEM.match(text(after))
+            unmarked = passages.continues(after) and not _ITEM.match(text(after))
             whole = unmarked and text(after).endswith((".", "。"))
             ended = not announced and (whole or bool(WORD.search(gap)))
         if ended or not passages.follows(after) or len(text(number, after)) > MAX_LIST_CHARS:
@@ -411,10 +411,8 @@ def _supporting(question: Question, context: Context, searcher: Searcher) -> Ran
     best = list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, all_terms, TOO_ALIKE_FOR_FACTS))
     if question.asks_change:
         return sorted(best, key=lambda ranked: searcher.passages.day(ranked.sentence))
-    lowest = MIN_SHARE_OF_DEFINITION if question.asks_definition else MIN_SHARE_OF_FACT
-    thresholds = (lowest + RISE_OF_SHARE * i for i in range(len(best)))
-    pairs = zip(best, thresholds, strict=True)
-    chosen = [s for s, least in pairs if s.score >= least * best[0].score]
+    shares = (MIN_SHARE_OF_FACT + RISE_OF_SHARE * i for i in range(len(best)))
+    chosen = [s for s, least in zip(best, shares, strict=True) if s.score >= least * best[0].score]
     return chosen if context.vectors is not None else _covering(question, chosen, searcher)
 
 

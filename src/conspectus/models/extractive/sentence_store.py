@@ -199,10 +199,13 @@ class SentenceStore:
         near = bool(self.start[sentence] - self.end[sentence - 1] < NEAR)
         return near and not self.opens_document(sentence)
 
-    def adjoins(self, sentence: int) -> bool:
-        """Return whether only white space or the mark of quoted mail separates a sentence from the one before it."""
+    def continues(self, sentence: int) -> bool:
+        """Return whether no line or item of a list parts a sentence from the one before it, unless one speaks."""
         start, end = int(self.end[sentence - 1]), int(self.start[sentence])
-        return self.follows(sentence) and bool(_GAP.fullmatch(excerpt(self._document(sentence), start, end)))
+        gap = excerpt(self._document(sentence), start, end)
+        same_line = "\n" not in gap and "- " not in gap
+        speaks = self.speaker_of(sentence) >= 0
+        return self.follows(sentence) and (same_line or speaks or bool(_GAP.fullmatch(gap)))
 
     def opens_document(self, sentence: int) -> bool:
         """Return whether a sentence is the first of its document."""
