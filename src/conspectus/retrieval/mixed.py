@@ -47,8 +47,8 @@ def scores_of(question: str, index: Index, settings: Settings) -> walk.Floats:
 def weight_of_likeness(seeds: Seeds, answered: float, index: Index, graph: SentenceEntityGraph) -> float:
     """Return the weight of similarity against the walk, 0 to 1.
 
-    The walk is for questions with a rare name whose chunks lack the rest of the question. Similarity weighs 1 if the
-    question has no name, and at least `answered` if the chunks of that name cover the rest.
+    The walk is for questions with a rare name whose chunks lack the rest of the question. Similarity weighs 1 without
+    a name, and at least `answered` if the chunks of that name cover the rest, half at 92 % (4th power: musique -0.5).
     """
     if not len(seeds.names):
         return 1.0
@@ -58,7 +58,7 @@ def weight_of_likeness(seeds: Seeds, answered: float, index: Index, graph: Sente
     covered = walk.coverage(seeds.rest, index, graph)
     best = covered[graph.passages_with(int(seeds.names[rarest]))].max(initial=0)
     share = best / covered.max() if covered.any() else 1
-    return max(float(common), answered * float(share) ** 4)
+    return max(float(common), answered * float(share) ** 8)
 
 
 @method(
