@@ -57,12 +57,7 @@ def test_a_sentence_far_behind_the_subject_of_its_chunk_is_about_it():
 
 
 def test_a_name_and_its_acronym_in_one_question_are_one_subject():
-    answer = "Rest does not help people with JMML."
-    other = "Rest in juvenile birds helps monocytes and other cells to mend after long flights."
-    index = an_index(
-        f"Juvenile monocytic lymphoma (JMML) is rare. {FILLER[0]} {answer}",
-        f"{other} {' '.join(FILLER[1:9])}",
-    )
+    index = an_index("Juvenile monocytic lymphoma (JMML) is rare. Rest does not help people with JMML.")
     entity = an_entity("juvenile monocytic lymphoma", aliases=("JMML",))
 
     subject, rest = split_question(

@@ -64,7 +64,7 @@ MAX_QUOTES_OF_FACT = 6
 are quoted; with 12, 2.5 % more, and 10 % more of the right passages elsewhere, in longer answers."""
 MAX_PASSAGE_CHARS, FEWER_CHARS = 900, 200
 """Most characters of the best quotation with the sentences that follow, and how many fewer each further one has. Of 400
-questions, 288 have the answer quoted, with 900 and 300 282; of 360, with 600 and 200 243 in answers a fifth shorter."""
+questions 288 have the answer quoted, with 900 and 300 282. Of 360, with 600 and 200 243, with 900 260, 1,400 263."""
 MIN_SHARE_BESIDE = 0.15
 """Least share of what is asked, by weight of terms, that the sentence before one of the best must add to be quoted with
 it. Of 360 questions, 250 have the answer in the first two quotations, without such sentences 244."""
@@ -184,7 +184,7 @@ def in_context(
     ranked: Sequence[RankedSentence], searcher: Searcher, asked: Sequence[str] = ()
 ) -> list[range]:
     """Return the given sentences as ranges, best first, with the items of lists that they announce and with neighbours:
-    those that pronouns refer to, that follow the best, or that have further ones of the terms that are `asked` for.
+    those that follow, to which pronouns refer, or with further ones of the terms that are `asked` for.
     """
     passages = searcher.passages
     text, speaker = passages.text, passages.speaker_of
@@ -194,7 +194,7 @@ def in_context(
     # whether sentences continue each other in one chunk, by one speaker, who may be interrupted ("Right.")
     def joined(first: int, last: int) -> bool:
         for n in range(first + 1, last + 1):
-            if speaker(n) != speaker(first) and _says(text(n)):
+            if speaker(n) != speaker(first) and _is_sentence(text(n)):
                 return False
             if n not in items and not passages.continues(n):
                 return False
@@ -235,23 +235,23 @@ def _nearby(
     """
     passages, text = searcher.passages, searcher.passages.text
     limit = MAX_PASSAGE_CHARS - FEWER_CHARS * rank
-    if passages.follows(number) and _says(text(number - 1)):
+    if passages.follows(number) and _is_sentence(text(number - 1)):
         new = set(search_terms(text(number - 1), searcher.index))
         new -= set(search_terms(text(number), searcher.index))
         further = math.fsum(weights[term] for term in weights.keys() & new)
-        adds = limit > 0 and further >= MIN_SHARE_BESIDE * math.fsum(weights.values()) > 0
+        adds = further >= MIN_SHARE_BESIDE * math.fsum(weights.values()) > 0
         if adds or not reads_alone(text(number)):
             yield number - 1
     for after in range(number + 1, len(passages)):
-        heading = not _says(text(after)) and passages.speaker_of(after) == passages.speaker_of(number)
+        heading = not _is_sentence(text(after)) and passages.speaker_of(after) == passages.speaker_of(number)
         ended = heading or after in items or not passages.follows(after)
         if ended or len(text(number, after)) > limit:
             return
         yield after
 
 
-def _says(text: str) -> bool:
-    """Return whether a sentence states or asks something, unlike a heading."""
+def _is_sentence(text: str) -> bool:
+    """Return whether a text states or asks something, unlike a heading or "Right."."""
     return states(text) or text.rstrip(CLOSING).endswith(ASKS)
 
 

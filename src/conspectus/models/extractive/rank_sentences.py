@@ -72,8 +72,6 @@ UNREADABLE_FACTOR = 0.8
 fewer of cmrc-zh's questions 151 to 300 is quoted, and 3 % fewer words of answers from wild/mathematics."""
 OFF_SUBJECT_FACTOR, OFF_POINT_FACTOR = 0.35, 0.5
 """Factors of the score of a sentence that is not about the subject, and of one without what is requested, as a date.
-Of 159 development questions that want a number or date, one more is answered among the first three if words such as
-"weekly" and sentences with all words of the question count; with numbers that count less far from these, two fewer.
 With 1, the first quotation is from the right passage for 23 % of MedQuAD's even-numbered questions (27 %), and 17 % of
 all are (21 %). With 0.5 for both, the treatment of a little-known disease is answered with sentences on another."""
 OWN_TITLE, OTHERS_FACTOR = 0.5, 0.7
@@ -223,7 +221,7 @@ def _fits_of_answers(
     searcher: Searcher,
 ) -> Iterator[tuple[int, float, float, float]]:
     """Yield index, fit, share of the rest, and score factor of each sentence that says something about what is asked.
-    `near` is which share of the subject each is about, which its chunk names, and how like the question it is.
+    `near` is how much of the subject each is about, how much its chunk names, and its likeness to the question.
     """
     about, in_chunk, likeness = near
     own = searcher.shares(rest, np.array(sentences))

@@ -69,7 +69,7 @@ class Searcher:
         self._by_other_names: Mapping[str, list[Ints]] = {}
 
     def form_in(self, question: Question, entity: Entity) -> frozenset[str]:
-        """Return the terms of the first name of an entity that a question has completely; none if it has none."""
+        """Return the terms of all names of an entity that a question has completely; none if it has none."""
         forms = (frozenset(self.terms_of(n, question)) for n in (entity.name, *entity.aliases))
         return frozenset[str]().union(*(f for f in forms if f <= {*question.terms}))
 

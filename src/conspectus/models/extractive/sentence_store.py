@@ -200,10 +200,10 @@ class SentenceStore:
         return near and not self.opens_document(sentence)
 
     def continues(self, sentence: int) -> bool:
-        """Return whether no line or item of a list parts a sentence from the one before it, unless one speaks."""
+        """Return whether no line or list item is between a sentence and the one before; speech may be interrupted."""
         start, end = int(self.end[sentence - 1]), int(self.start[sentence])
         gap = excerpt(self._document(sentence), start, end)
-        same_line = "\n" not in gap and "- " not in gap
+        same_line = not re.search(r"\n|[-*•–]\s", gap)
         speaks = self.speaker_of(sentence) >= 0
         return self.follows(sentence) and (same_line or speaks or bool(_GAP.fullmatch(gap)))
 
