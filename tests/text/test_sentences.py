@@ -145,11 +145,21 @@ def test_a_line_that_ends_in_a_letter_ends_before_a_capital():
     assert cut_lines(f"{ended}\nIt was closed.") == [ended, "It was closed."]
 
 
-@pytest.mark.parametrize("next_line", ["", "- a list item", "3) another", "MARA: she speaks", "# a heading"])
+@pytest.mark.parametrize(
+    "next_line", ["\nBut", "- a list item", "3) another", "MARA: she speaks", "# a heading"]
+)
 def test_a_blank_line_an_item_or_a_label_ends_a_line_however_long(next_line: str):
     first = "The harbour office was told that the tide gauge had been"
 
     assert cut_lines(f"{first}\n{next_line}\nmore")[0] == first
+
+
+def test_a_line_goes_on_in_lower_case_below_a_blank_line_as_in_a_scan_with_double_spacing():
+    scan = "The harbour office was told that the tide gauge had been \n\nread twice a day since May."
+
+    assert cut_lines(scan) == [scan]
+    assert len(cut_lines(scan.replace("read", "mara: I read"))) == 2
+    assert len(cut_lines("a heading of a few words\n\nread twice a day")) == 2
 
 
 def test_a_shorter_line_goes_on_in_one_that_opens_with_a_small_letter():

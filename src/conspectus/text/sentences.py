@@ -49,6 +49,8 @@ _BULLET = re.compile(rf"\s*(?:{_MARKS_ITEM})|[^|]+ \| ")
 _NUMBERED = re.compile(r"\s*(\d{1,3})\.\s")
 _LABELLED = rf"<\S{{1,30}}>\s|(?:[^\W\d_{SMALL}][^:：\n]{{0,40}}|[^\W\d_]\w*)(?::(?!\S)|：)"
 _LABEL = re.compile(rf"\s*(?:{_TIME})?(?:{_LABELLED})")
+_WRITTEN = re.compile(r"^.*\S.*$", re.MULTILINE)
+_SMALL_LABEL = re.compile(r"\w+(?: \w+){0,3}:")
 WRAPPED = 55
 """Length in characters from which on a line may have been wrapped, so that its sentence continues in the next. Of 1,899
 lines of a novel of 70 columns that end inside a sentence 98.6 % are at least this long; with 65 it would be 91.5 %."""
@@ -59,31 +61,31 @@ whose first lines are short, continue; of shorter ones in READMEs, half are code
 
 def lines(text: str, language: str = ENGLISH) -> Iterator[tuple[int, int]]:
     """Yield the spans of logical lines: paragraphs, headings, list items, turns of speech.
-    A newline ends a logical line unless the line looks wrapped: long, without table cells, without an end mark ("i.e."
-    before lower case is none), and not followed by a blank line, list item, table row, time or label ("Name: …"). A
-    number with a full stop opens an item if it continues or begins a list, but not if 1 may be an ordinal.
+    A newline ends a logical line unless the line looks wrapped: long, without table cells or an end mark ("i.e." before
+    lower case is none), not followed by a list item, table row, time or label ("Name: …"), nor by a blank line unless
+    it goes on in lower case. A number with a full stop opens an item in a list, but not if 1 may be an ordinal.
     """
     start: int | None = None
-    position = previous_length = 0
+    stop = previous_length = 0
     number, first = (-1, 0) if language in ORDINALS else (0, 1)
     ended, last = False, ""
-    for raw in text.split("\n"):
-        words = raw.strip()
-        small = words[:1].islower()
+    for line in _WRITTEN.finditer(text):
+        raw, words, below = line[0], line[0].strip(), line.start() > stop + 1
+        small = words[0].islower() and not (below and _SMALL_LABEL.match(words))
         ended &= not (small and _ABBREVIATION.search(last))
-        ended |= not words or previous_length < (WRAPPED_BEFORE_SMALL if small else WRAPPED)
+        ended |= previous_length < (WRAPPED_BEFORE_SMALL if small and not below else WRAPPED)
         numbered = _NUMBERED.match(raw)
         follows = numbered and int(numbered[1]) in (number + 1, first)
-        if start is not None and (ended or follows or _BULLET.match(raw) or _LABEL.match(raw)):
-            yield start, position - 1
+        ended |= bool(follows or _BULLET.match(raw) or _LABEL.match(raw))
+        if start is not None and (ended or (below and not small)):
+            yield start, stop
             start = None
-        if words:
-            start = position if start is None else start
-            number = int(numbered[1]) if numbered else number
-            previous_length = 0 if " | " in raw else len(raw)
-            last = raw.rstrip()[-13:-1]
-            ended = words[-1] in ".!?:。！？…"
-        position += len(raw) + 1
+        start = line.start() if start is None else start
+        number = int(numbered[1]) if numbered else number
+        previous_length = 0 if " | " in raw else len(raw)
+        last = raw.rstrip()[-13:-1]
+        ended = words[-1] in ".!?:。！？…"
+        stop = line.end()
     if start is not None:
         yield start, len(text)
 
@@ -221,8 +223,6 @@ MIN_SMALL, MANY_SMALL = 5, 12
 """Lower-case words from which on a line without end mark and verb is no heading: the first number if there are twice as
 many of them as other words, the second in any case. The sample's headings have at most 10 (two of 17 lines that pass
 are headings); Wikipedia's one-line tables of facts, which answer a few of MuSiQue's questions, have 19 or more."""
-
-
 _SAYS_NOTHING = question_pattern(ENGLISH, "says_nothing")
 """A sentence that only points to further reading, or has a number of 30 or more digits. Without it 9 of 56 answers on
 diseases change, and quote "Check the list of …"."""
