@@ -62,6 +62,8 @@ def test_the_asking_word_tells_what_kind_of_thing_is_wanted(text: str, wants: st
         ("What is the difference between ale and beer when it comes to hops?", ""),
         ("Can a friend who has no boat come?", ""),
         ("Was the gate shut when the mayor came?", ""),
+        ("Which part of the mill shows how much grain is left?", ""),
+        ("How does the mayor handle the case where the weir breaks?", ""),
         ("Can you tell me who came?", "person"),
         ("What was the year when the mill burned?", "date"),
         ("Who was mayor when the mill burned?", "person"),

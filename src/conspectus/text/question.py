@@ -215,7 +215,7 @@ class Question:
         """The capitalised words in it, as written, without those that only phrase the question."""
         rules = rules_of(self.language)
         text = self._text_for_names
-        matches = (m for m in _NAME.finditer(text) if m.group()[0].isupper())
+        matches = (m for m in _NAME.finditer(text) if m.group()[0].isupper() and m.group() != "I")
         if rules.nouns_capitalised:  # then a noun with an article is no name
             matches = (m for m in matches if text[: m.start()].split()[-1].lower() not in rules.articles)
         names = tuple(dict.fromkeys(m.group() for m in matches))
