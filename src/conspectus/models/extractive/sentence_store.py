@@ -328,16 +328,15 @@ def subject_terms(text: str, language: str = ENGLISH) -> frozenset[str]:
 
 
 TOO_ALIKE = 0.45
-"""Largest share of the smaller one's terms that two statements of a report, or quotations of an overview, may have in
-common. With half, F1 of reports loses 4.3; with double, it gains 1.5, but reports are a sixth longer."""
+"""Largest share of its terms that a statement of a report, or a quotation of an overview, may have in common with one
+before. With half, F1 of reports loses 4.3; with double, it gains 1.5, but reports are a sixth longer."""
 TOO_ALIKE_FOR_FACTS = 0.7
-"""The same over all terms, where a fact is asked for: sentences with an answer seldom add more than that. With none,
-5 % fewer quotations contain the answer, with half 1 %."""
+"""The same over all terms if one fact is asked for: with none, 5 % fewer quotations have the answer, with half 1 %."""
 
 
 def is_repeated(terms: frozenset[str], used: Sequence[frozenset[str]], alike: float) -> bool:
-    """Return whether terms share more than `alike` of the smaller set with any of the used sets."""
-    return any(len(terms & other) > alike * min(len(terms), len(other)) for other in used)
+    """Return whether more than the share `alike` of some terms are in any of the used sets."""
+    return any(len(terms & other) > alike * len(terms) for other in used)
 
 
 def words_of(statement: str) -> str:
@@ -365,12 +364,10 @@ def name_entities(text: str) -> tuple[str, ...]:
 
 
 SUPPORTED = 0.7
-"""The share of a statement's key terms that a text must contain to support it. In the reports of an index that GPT-4.1
-wrote, 12 % of the sentences count as supported by the rows that they cite, 2.5 % by other rows of their report, and
-0.1 % by rows of another one: paraphrases are missed rather than support invented."""
+"""The share of a statement's key terms that a text must contain to support it. Of the sentences of GPT-4.1's reports,
+12 % count as supported by the rows that they cite, 2.5 % by other rows of the report, 0.1 % by those of another."""
 MIN_KEY_TERMS = 3
-"""Least key terms of a sentence that states something. Of 519 sentences of a strong model's answers, 76.5 % are taken
-as facts; with 1, 77.5 % ("In 1951."); with 6, 64.2 %, without "The building work is said to support 34 jobs."."""
+"""Least key terms of a sentence that states something: 76.5 % of 519 in a strong model's answers; with 6, 64.2 %."""
 MIN_QUALITY = 0.35
 """Least quality of a sentence that does not count as a fragment."""
 _OPENS_WITH_PRONOUN = question_pattern(ENGLISH, "pronoun_first")
