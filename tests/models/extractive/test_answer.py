@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from making import FILLER, a_built_index, a_report, an_index
+from making import FILLER, a_built_index, a_report, an_index, an_index_of_quenda
 
 from conspectus.messages import wording
 from conspectus.models.extractive.answer import (
@@ -358,6 +358,17 @@ def test_what_names_both_tells_how_they_are_connected():
     task = AnswerFromContext("How are Mara Tolan and Zorba Orrin connected?", context)
 
     assert lines(answer_from_context(task, Searcher(index))) == [both]
+
+
+def test_where_nothing_is_named_all_words_are_what_is_asked():
+    texts = (
+        "Gatefever can last for years. It is mostly caused by wet summers.",
+        "The flood was caused by rain. The fire was caused by a spark. The noise was caused by the mill.",
+    )
+    index = an_index_of_quenda(*texts)
+    task = AnswerFromContext("What causes gatefever?", Context(sources=tuple(index.chunks)))
+
+    assert "wet summers" in lines(answer_from_context(task, Searcher(index)))[0]
 
 
 def test_what_speaks_of_the_one_is_quoted_where_nothing_names_both():

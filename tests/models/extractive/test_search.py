@@ -37,7 +37,7 @@ def test_the_share_of_a_sentence_is_the_same_among_all_that_hold_a_word_and_amon
     every = np.arange(len(searcher.passages))
     assert np.flatnonzero(searcher.shares(weights, every)).tolist() == sentences.tolist()
     assert searcher.shares(weights, sentences).tolist() == shares.tolist()
-    assert searcher.beside(weights, sentences + 1).tolist() == [1.0, 0.75]
+    assert searcher.shares_around(weights, sentences + 1).tolist() == [1.0, 0.75]
 
 
 def test_a_sentence_with_an_acronym_contains_the_name_that_a_question_has():

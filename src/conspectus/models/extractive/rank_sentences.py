@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conspectus.algorithms.ranking import Floats
+from conspectus.algorithms.ranking import Floats, Ints
 from conspectus.lazy import lazy_module
-from conspectus.models.extractive.search import BESIDE, COMPLETE, RankedSentence, Searcher
+from conspectus.models.extractive.search import COMPLETE, RankedSentence, Searcher
 from conspectus.models.extractive.sentence_store import (
     TOO_ALIKE_FOR_FACTS,
     VAGUE_STEMS,
@@ -39,44 +39,38 @@ else:
     sentence_graph = lazy_module("conspectus.sentence_graph")  # with scipy: only the walk needs it
 
 
-SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT = 0.2, 0.45, 0.35
-"""Weights of a sentence's score: for its subject, for the rest of the question, for an answer of the requested type.
-Six quotations contain the answer to 18 of the sample's 36 facts; with 0.2 for the rest, or 0 for the answer, to 16."""
-LIKENESS_WEIGHT, MIN_LIKENESS = 2.5, 0.4
-"""Weight of the cosine of question and sentence, and least cosine to consider one that shares no words. On 16 questions
-on constellations and PNG, 82.5 % of the answering words are quoted, with weight 1.5 78.0 %. Of society's odd-numbered
-questions, the first quotation is from a right page for 53 % with 1.5, 55 % with 3, 37 % without vectors."""
-CUE_WEIGHT = 0.3
-"""Weight of wording that is typical of an answer, such as "because" for "why": the first quotation is from the right
-passage for 29 % of MedQuAD's first 75 even-numbered questions, without it for 24 %."""
+ABOUT_WEIGHT, OWN_WEIGHT, NEAR_WEIGHT = 0.64, 1.25, 0.48
+"""Weights of the share of the subject that a sentence is about, of the rest of the question in it, as a share of the
+whole, and of the rest in it or beside it. Fitted, as others, to the answers to 670 questions by listwise logistic
+regression: 352 of 520 questions have the answer in the first two quotations, with the products before 330."""
+ANSWER_WEIGHT, CUE_WEIGHT, READABLE_WEIGHT = 0.42, 0.31, 0.21
+"""Weights of something of the requested type, of wording that is typical of an answer, and of reading well. Fitted."""
+OFF_SUBJECT_COST, OTHERS_COST, NO_DATE_COST = 0.24, 0.24, 1.0
+"""What a sentence loses if it is not about the subject; if others say it though the named person speaks, too; if it has
+no date though one is requested. Fitted, but 0.14 for the last, which puts sentences that repeat all words first."""
+SHARE_WEIGHT, DEFINES_WEIGHT, SUBJECT_WEIGHT = 0.45, 0.35, 0.2
+"""Weights for a definition: of the subject's terms (of others in a chain), of saying what it is, of being about it."""
+LIKENESS_WEIGHT, MIN_LIKENESS = 1.4, 0.4
+"""Weight of the cosine of question and sentence, and least cosine to consider one that shares no words. Of 360
+questions, 248 have the answer in the first two quotations, with 1.0 247, with 1.8 244, with 2.5 239, without 239."""
 CHUNK_RANK_WEIGHT = 0.4
 """Score added for being in the best chunk; in others it is divided by the square root of their rank. The quotations
 answer 58 of 2Wiki's questions 101 to 250; with 0.1 / rank 42, with only five chunks read 57."""
 DEFINITION_RANK_WEIGHT = 0.1
-"""`CHUNK_RANK_WEIGHT` for questions that ask for a definition, which may be in any chunk. With 0.4, what asthma is came
-after five sentences on its treatment (MedQuAD)."""
+"""The same for definitions, which any chunk may have. With 0.4, what asthma is came after its treatment (MedQuAD)."""
 WALK_WEIGHT = 0.4
 """Weight of the score that a walk from the question's names gives a sentence of a chain: with 0, 50 of MuSiQue's 100
-questions have the answer in six quotations, not 55. Elsewhere it is not used: with it, 132 rather than 137 of 232
-questions were answered well, and 156 rather than 169 of MedQuAD's 300 (but 175 rather than 172 of 200 Chinese ones)."""
+questions have the answer in six quotations, not 55. Elsewhere, 132 rather than 137 of 232 are answered well with it."""
 CARRY_FACTOR = 0.8
 """Factor by which a subject fades with each sentence. With 0, 16 of the sample's facts are quoted, not 18."""
 MIN_REST_SHARE = 0.3
-"""Least share of the rest of a question that a sentence and its neighbour must contain. With 0.6, 16 of the sample's
-facts are quoted; with 0.15, 20, but with more quotations that are beside the point."""
+"""Least share of the rest of a question in a sentence or beside it. With half, of 480 questions one more has the answer
+in the first two quotations, with 0.5 two fewer; with 0, little-known things are answered with other ones."""
 MIN_SUBJECT_SHARE = 0.4
 """Least share of the subject that suffices for a sentence with less of the rest, unless most of the rest is unknown.
 With 0.8, 17 of the sample's facts are quoted; with 0.2, 19, and one point less of the words of society's answers."""
-UNREADABLE_FACTOR = 0.8
-"""Factor of the score of a sentence of quality 0 (it does not read alone); 1 at quality 1. With 0.5, the answer to 4 %
-fewer of cmrc-zh's questions 151 to 300 is quoted, and 3 % fewer words of answers from wild/mathematics."""
-OFF_SUBJECT_FACTOR, OFF_POINT_FACTOR = 0.35, 0.5
-"""Factors of the score of a sentence that is not about the subject, and of one without what is requested, as a date.
-With 1, the first quotation is from the right passage for 23 % of MedQuAD's even-numbered questions (27 %), and 17 % of
-all are (21 %). With 0.5 for both, the treatment of a little-known disease is answered with sentences on another."""
-OWN_TITLE, OTHERS_FACTOR = 0.5, 0.7
-"""How much a document is about what its title names, and the factor for what others say if the named person speaks, too
-(they introduce a guest): 62 of 113 answering sentences are the first quotation, with 1 for the second value 58."""
+OWN_TITLE = 0.5
+"""How much a document is about what its title names. With 0.8, of 480 questions one more has the answer quoted."""
 SAYS_SOMETHING = 0.6
 """Factor for a sentence that says something else of X ("GIMPS is organized as"), and for one that begins otherwise."""
 APART = 3
@@ -102,37 +96,48 @@ def rank_sentences(
         also = (*also, *holding[share > COMPLETE].tolist())
     for sentence in also:
         chunk_rank.setdefault(sentence, len(context.sources))
-    sentences = sorted(chunk_rank)
-    if not sentences or not (subject or rest):
+    if not chunk_rank or not (subject or rest):
         return []
-    searcher = searcher.with_other_names(question, context.entities, sentences)
-    defines = question.asks_definition
+    sentences = np.array(sorted(chunk_rank))
+    searcher = searcher.with_other_names(question, context.entities, chunk_rank)
+    defines, passages = question.asks_definition, searcher.passages
     about, in_chunk = _subject_shares(subject, chunk_rank, searcher, by_speaker=not defines)
     likeness = np.zeros(len(sentences), np.float32)
     if context.vectors is not None:
-        rows = searcher.index.slices["vectors.sentences"][sentences]
-        likeness = rows.astype(np.float32) @ context.vectors[0]
+        likeness = _likeness(context.vectors[0], sentences, searcher)
     if rest or question.cues:
-        fits = _fits_of_answers(question, rest, (about, in_chunk, likeness), sentences, searcher)
+        near = about, in_chunk, likeness
+        fits = _fits_of_answers(question, (subject, rest), near, sentences, searcher)
     else:
-        # the sentence right after one that names all of the subject may define it, as below a heading in a glossary
-        carried = about * (about.round(2) >= CARRY_FACTOR * defines)
-        language = question.language if defines else ENGLISH
-        fits = _fits_of_definitions(subject, carried, sentences, searcher, language)
+        fits = _fits_of_definitions(question, subject, about, sentences, searcher)
     weight = DEFINITION_RANK_WEIGHT if defines else CHUNK_RANK_WEIGHT
     # who a person is, others say: definitions do not prefer the person's own sentences
     speakers = searcher.speakers_named(question.people if not defines else ())
     ranked: list[RankedSentence] = []
-    for i, fit, share, factor in (f for f in fits if states(searcher.passages.text(sentences[f[0]]))):
-        score = SUBJECT_WEIGHT * float(about[i]) + fit
-        score += weight / math.sqrt(1 + chunk_rank[sentences[i]])
-        quality = searcher.passages.quality(sentences[i])
-        score *= factor * (UNREADABLE_FACTOR + (1 - UNREADABLE_FACTOR) * quality)
-        if speakers and searcher.passages.speaker_of(sentences[i]) not in speakers:
-            score *= OTHERS_FACTOR
+    for i, fit, share in fits:
+        sentence = int(sentences[i])
+        if not states(passages.text(sentence)):
+            continue
+        score = fit + weight / math.sqrt(1 + chunk_rank[sentence])
+        score += READABLE_WEIGHT * passages.quality(sentence)
         score += LIKENESS_WEIGHT * float(likeness[i])
-        ranked.append(RankedSentence(sentences[i], score, share))
+        if speakers and passages.speaker_of(sentence) not in speakers:
+            score -= OTHERS_COST
+        ranked.append(RankedSentence(sentence, score, share))
     return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))
+
+
+def _likeness(question: Floats, sentences: Ints, searcher: Searcher) -> Floats:
+    """Return the cosine of a question and each sentence, or the sentence and the next one if that is higher.
+    With pairs, 234 rather than 222 of 390 first quotations have the answer; with three to five sentences, 232 to 234.
+    """
+    own = searcher.index.slices["vectors.sentences"][sentences].astype(np.float32)
+    likeness = own @ question
+    both = own[:-1] + own[1:]
+    sizes = np.maximum(np.linalg.norm(both, axis=1), 1e-6)
+    pairs = both @ question / sizes * (np.diff(sentences) == 1)
+    likeness[:-1] = np.maximum(likeness[:-1], pairs)
+    return likeness
 
 
 def chunk_ranks(chunks: Sequence[Chunk], searcher: Searcher) -> dict[int, int]:
@@ -180,7 +185,6 @@ def _subject_shares(
     subject: Mapping[str, float], chunk_of: Mapping[int, int], searcher: Searcher, by_speaker: bool
 ) -> tuple[Floats, Floats]:
     """Return for each sentence, in order, how much of the subject it is about, and how much its chunk names, 0 to 1.
-
     A sentence is about what it names, less about what the title of its document names, and about what the sentences
     before it are about, less with each sentence. With `by_speaker`, it is about its speaker, too.
     """
@@ -215,49 +219,50 @@ def _subject_shares(
 
 def _fits_of_answers(
     question: Question,
-    rest: dict[str, float],
+    parts: tuple[dict[str, float], dict[str, float]],
     near: tuple[Floats, Floats, Floats],
-    sentences: Sequence[int],
+    sentences: Ints,
     searcher: Searcher,
-) -> Iterator[tuple[int, float, float, float]]:
-    """Yield index, fit, share of the rest, and score factor of each sentence that says something about what is asked.
+) -> Iterator[tuple[int, float, float]]:
+    """Yield index, fit and share of the rest of each sentence that says something about what is asked.
     `near` is how much of the subject each is about, how much its chunk names, and its likeness to the question.
     """
+    subject, rest = parts
     about, in_chunk, likeness = near
-    own = searcher.shares(rest, np.array(sentences))
-    nearby = own + BESIDE * searcher.beside(rest, np.array(sentences))
-    enough = (nearby >= MIN_REST_SHARE) | (likeness >= MIN_LIKENESS)
+    own = searcher.shares(rest, sentences)
+    around = searcher.shares_around(rest, sentences)
+    mass = math.fsum(rest.values())
+    fits = ABOUT_WEIGHT * about + NEAR_WEIGHT * around
+    fits += OWN_WEIGHT * own * (mass / (mass + math.fsum(subject.values()) or 1.0))
+    fits -= OFF_SUBJECT_COST * (np.maximum(about, in_chunk) < MIN_SUBJECT_SHARE)
+    enough = (around >= MIN_REST_SHARE) | (likeness >= MIN_LIKENESS)
     known = [weight for term, weight in rest.items() if searcher.frequency(term)]
-    unnamed, few = not about.any(), 2 * len(known) <= len(rest)
-    unknown = few and 2 * sum(known) < sum(rest.values())
+    unknown = 2 * len(known) <= len(rest) and 2 * sum(known) < mass
     query_terms = frozenset(search_terms(question.text, searcher.index))
     for i in np.flatnonzero(enough | (about >= MIN_SUBJECT_SHARE)).tolist():
-        sentence, around = sentences[i], float(nearby[i])
+        sentence = int(sentences[i])
         cued = any(cue.search(searcher.passages.text(sentence)) for cue in question.cues)
         if unknown and not (enough[i] or cued):
             continue
         answers = list(candidates(question, sentence, query_terms, searcher)) if question.wants else []
-        fit = REST_WEIGHT * around + ANSWER_WEIGHT * max((weight for _, weight in answers), default=0.0)
-        if cued:
-            fit += CUE_WEIGHT * max(around, float(about[i]))
-        off = max(about[i], in_chunk[i]) < MIN_SUBJECT_SHARE
-        factor = OFF_SUBJECT_FACTOR if off else 1.0
-        # if nothing is named, what repeats the whole question may answer it in words: "after the first frost"
-        complete = question.wants not in ("date", "number") or (unnamed and own[i] > COMPLETE)
-        missing = not (answers or cued or (around and complete))
-        factor *= OFF_POINT_FACTOR if missing else 1.0
-        yield i, fit, float(own[i]), factor
+        fit = float(fits[i]) + CUE_WEIGHT * cued
+        fit += ANSWER_WEIGHT * max((weight for _, weight in answers), default=0.0)
+        fit -= NO_DATE_COST * (question.wants == "date" and not answers)
+        yield i, fit, float(own[i])
 
 
 def _fits_of_definitions(
-    subject: dict[str, float], about: Floats, sentences: Sequence[int], searcher: Searcher, language: str
-) -> Iterator[tuple[int, float, float, float]]:
-    """Yield the same for sentences that name, or are `about`, the subject; the fit is best if they say what it is."""
+    question: Question, subject: dict[str, float], about: Floats, sentences: Ints, searcher: Searcher
+) -> Iterator[tuple[int, float, float]]:
+    """Yield the same for sentences that name, or right after all of, the subject; best if they say what it is."""
+    language = question.language if question.asks_definition else ENGLISH
     says_something = question_pattern(language, "says_what", re.VERBOSE)
     opens = question_pattern(language, "before_defined")
-    shares = np.maximum(searcher.shares(subject, np.array(sentences)), about)
+    # the sentence right after one that names all of the subject may define it, as below a heading in a glossary
+    after = about * (about.round(2) >= CARRY_FACTOR * question.asks_definition)
+    shares = np.maximum(searcher.shares(subject, sentences), after)
     for i in np.flatnonzero(shares >= MIN_SUBJECT_SHARE).tolist():
-        text = searcher.passages.text(sentences[i])
+        text = searcher.passages.text(int(sentences[i]))
         says_what, name, start, end = 0.0, set[str](), 0, -APART - 1
         for word in WORD.finditer(text):
             terms = subject.keys() & set(search_terms(word.group(), searcher.index))
@@ -273,7 +278,8 @@ def _fits_of_definitions(
                 worth *= 1.0 if opens.fullmatch(text, 0, start) else SAYS_SOMETHING
                 says_what = max(says_what, worth)
         share = float(shares[i])
-        yield i, REST_WEIGHT * share + ANSWER_WEIGHT * says_what, share, 1.0
+        fit = SUBJECT_WEIGHT * float(about[i]) + SHARE_WEIGHT * share + DEFINES_WEIGHT * says_what
+        yield i, fit, share
 
 
 # Short answers
@@ -292,10 +298,7 @@ _KINDS = {"person": "person", "place": "location"}
 def candidates(
     question: Question, sentence: int, query_terms: frozenset[str], searcher: Searcher
 ) -> Iterator[tuple[str, float]]:
-    """Yield candidate answers in a sentence, with their weights: at most 1, and higher the nearer to query terms.
-
-    A candidate that only repeats query terms is left out.
-    """
+    """Yield candidate answers in a sentence, other than query terms, with weights: up to 1 right beside query terms."""
     text = searcher.passages.text(sentence)
     positions: list[int] | None = None
     for start, end in _spans_of_kind(question, sentence, text, searcher):
@@ -352,16 +355,13 @@ def _numbers(text: str) -> Iterator[tuple[int, int]]:
 # Chains: sentences that lead from one passage to the next
 
 HOPS = (1, 3, 1, 1)
-"""Sentences of each passage of a chain: the first passage names the next, which mostly answers. The six sentences
-contain the answer to 75 % of 2Wiki's first 150 questions and 56 % of MuSiQue's first 50. With (2, 2, 1, 1) 70 and 56 %,
-with (1, 1, 1, 1, 1, 1) 65 and 58 %, with the six that the walk visits most 57 and 54 %."""
+"""Sentences of each passage of a chain. They contain the answer to 75 % of 2Wiki's first 150 questions and 56 % of
+MuSiQue's first 50; with (2, 2, 1, 1) 70 and 56 %, with one of six 65 and 58 %, the six most visited 57 and 54 %."""
 KIND_WEIGHT, LEAD_WEIGHT = 0.8, 0.4
 """Score added to a sentence of a chain for something of the requested type, and for opening a document, which says who
-or what it is about. HotpotQA loses 8 points without the walk and 8 without the question's terms other than names; 2Wiki
-loses 5 without the type and 6 without openings."""
+or what it is about. 2Wiki loses 5 points without the type and 6 without openings."""
 SHORT_PASSAGE = 10
-"""Average number of sentences up to which chains go by whole passages: those of Wikipedia's introductions have 4 or 5.
-Where chunks have 20 (web pages, minutes, letters), chains lose half of what the best sentences contain."""
+"""Average sentences of a passage up to which there are chains: Wikipedia's introductions have 5; at 20, chains lose."""
 ANSWERED = 0.4
 """The share of what is asked, by weight of terms, at which the first passage of a chain, or a sentence with all names,
 answers by itself. Without such sentences, 115 rather than 120 of 300 answers on diseases begin correctly."""
@@ -369,7 +369,6 @@ answers by itself. Without such sentences, 115 rather than 120 of 300 answers on
 
 def follow_chain(question: Question, context: Context, searcher: Searcher) -> list[RankedSentence]:
     """Return sentences that lead from what a question names to what it asks for, grouped by passage.
-
     The passages are those that a walk from the question's names visits most, in that order; each gives its best
     sentences. Return nothing if passages are long, or if a question that joins no facts is answered without a chain.
     """
@@ -395,7 +394,7 @@ def follow_chain(question: Question, context: Context, searcher: Searcher) -> li
     for mass, room in zip(passages, accumulate(HOPS), strict=False):
         hop: list[RankedSentence] = []
         for sentence, share in ((s, m) for s, m in mass.items() if states(searcher.passages.text(s))):
-            score = WALK_WEIGHT * share + REST_WEIGHT * rest[sentence]
+            score = WALK_WEIGHT * share + SHARE_WEIGHT * rest[sentence]
             score += KIND_WEIGHT * any(candidates(question, sentence, query_terms, searcher))
             score += LEAD_WEIGHT * searcher.passages.opens_document(sentence)
             hop.append(RankedSentence(sentence, score, rest[sentence]))

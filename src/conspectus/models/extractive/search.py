@@ -30,8 +30,7 @@ BESIDE = 0.35
 """Weight of what a neighbouring sentence contains, for a sentence that contains less. With 0, 48 % of answers on
 mathematics quote a page that answers, not 52 %."""
 QUESTIONS = 64
-"""Questions (and follow-up questions) whose sentences are cached: one answer requests those of at most about 20 (DRIFT:
-its primer and 3 steps of 5 follow-up questions), repeatedly; the sentences of one, up to 400, take some 60 kB."""
+"""Questions whose sentences are cached, 60 kB each: an answer requests those of up to 20 (DRIFT) repeatedly."""
 TERMS = 1 << 12
 """Terms of questions whose numbers are cached: a question has some 10, each looked up by many functions."""
 COMPLETE = 0.999
@@ -209,11 +208,7 @@ class Searcher:
             return []
         weights, min_share = self._expected(weights, question)
         sentences, own = self._likely(weights, speakers)
-        around = np.zeros_like(own)
-        for term, weight in weights.items():
-            share = self.shares({term: 1.0}, sentences)
-            near = BESIDE * self.beside({term: 1.0}, sentences)
-            around += weight / sum(weights.values()) * np.maximum(share, near)
+        around = self.shares_around(weights, sentences, BESIDE)
         often = float(np.partition(around, -MANY)[-MANY]) if len(around) > MANY else 0.0
         passing = np.flatnonzero((own >= min_share - 1e-6) & (around >= often))
         best = passing[np.argsort(-around[passing], kind="stable")][: 2 * CANDIDATES].tolist()
@@ -250,13 +245,18 @@ class Searcher:
             near = near[np.isin(self.passages.speaker[near], list(speakers))]
         return near, self.shares(weights, near)
 
-    def beside(self, weights: dict[str, float], sentences: Ints) -> Floats:
-        """Return for each of some sentences the larger share of its two neighbours in its document."""
+    def shares_around(self, weights: dict[str, float], sentences: Ints, beside: float = 1.0) -> Floats:
+        """Return for each sentence which share of the terms' weights it or, times `beside`, a neighbour contains."""
         document, last = self.passages.document, len(self.passages) - 1
         sides = np.maximum(sentences - 1, 0), np.minimum(sentences + 1, last)
-        own = (self.shares(weights, side) * (document[side] == document[sentences]) for side in sides)
-        before, after = (share * (side != sentences) for share, side in zip(own, sides, strict=True))
-        return np.maximum(before, after)
+        near = [(side, beside * (document[side] == document[sentences])) for side in sides]
+        around = np.zeros(len(sentences), np.float32)
+        for term, weight in weights.items():
+            own = self.shares({term: 1.0}, sentences)
+            for side, factor in near:
+                own = np.maximum(own, factor * self.shares({term: 1.0}, side))
+            around += weight * own
+        return around / (sum(weights.values()) or 1.0)
 
     def speakers_named(self, names: Iterable[str]) -> frozenset[int]:
         """Return the entities that speak in the corpus and whose names contain all words of one of some names."""
