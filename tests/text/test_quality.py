@@ -94,3 +94,4 @@ def test_references_rows_of_figures_pointers_and_questions_state_nothing():
     assert states("Check digits stand in the tables that Orrin Press prints.")
     assert states("The weir is 40 feet wide, which is told on pp. 31-40 of her book.")
     assert states("In 1811 and again in 1813 the weir broke.")
+    assert states('Mara leaned across to the miller and said, "What is this?"')

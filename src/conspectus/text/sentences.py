@@ -233,7 +233,7 @@ _PROSE = question_pattern(ENGLISH, "prose", re.NOFLAG)
 
 def states(sentence: str) -> bool:
     """Return whether a text is a statement: no question, heading, row of names or figures, reference or pointer."""
-    if sentence.rstrip(CLOSING).endswith(ASKS) or _SAYS_NOTHING.match(sentence):
+    if sentence.endswith(ASKS) or _SAYS_NOTHING.match(sentence):
         return False
     if is_data(sentence):
         return False

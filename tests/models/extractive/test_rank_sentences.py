@@ -418,6 +418,12 @@ def test_all_words_of_what_is_to_be_defined_are_its_subject():
     assert (set(subject), rest) == ({"cold", "press", "oil", "cake"}, {})
 
 
+def test_when_is_answered_by_the_day_that_somebody_did_something():
+    index = an_index_of_quenda("Mara Tolan met the miller the day she came.", "The Heron sailed in 1811.")
+
+    assert "the day" in read("When did Mara Tolan first meet the miller?", "Mara Tolan", index=index)[0]
+
+
 def test_when_is_answered_by_sentences_with_a_time():
     texts = (
         "People use fire in every part of the world, and fire has many uses to people.",
