@@ -500,6 +500,29 @@ def test_of_sentences_that_hold_as_much_the_one_nearest_to_the_question_comes_fi
         assert searcher.passages.text(best.sentence) == near
 
 
+def test_a_sentence_is_like_the_question_with_the_next_one_of_its_document_not_of_another():
+    texts = "Mara Tolan spoke of the weir at noon.", "Mara Tolan wept at the weir in vain."
+    question = read_question("What did Mara Tolan do at the weir?")
+    vectors = np.array([[0.0, 1.0], [1.0, 0.0]], np.float16)
+    first_scores: list[list[float]] = []
+    for index in (
+        an_index(*texts, entities=["Mara Tolan"]),
+        an_index(" ".join(texts), entities=["Mara Tolan"]),
+    ):
+        with_vectors = replace(index, arrays={**index.arrays, "vectors.sentences": vectors})
+        plain = window(index, "Mara Tolan")
+        context = replace(plain, vectors=np.array([[1.0, 0.0]], np.float32))
+        ranked = (
+            rank_sentences(question, plain, Searcher(index)),
+            rank_sentences(question, context, Searcher(with_vectors)),
+        )
+        first_scores.append([next(r.score for r in rows if r.sentence == 0) for rows in ranked])
+
+    apart, together = first_scores
+    assert apart[0] == pytest.approx(apart[1])
+    assert together[0] < together[1]
+
+
 def test_the_year_of_a_cited_work_is_not_when_something_happened():
     cited = "The Orrin gate was found (e.g., Tolan and Byrne 1990; Marsh, 2003)."
     found = "The Orrin gate was found by the oldest mason of a small guild of the harbour in 1924."

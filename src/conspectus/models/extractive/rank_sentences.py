@@ -54,8 +54,7 @@ LIKENESS_WEIGHT, MIN_LIKENESS = 1.4, 0.4
 """Weight of the cosine of question and sentence, and least cosine to consider one that shares no words. Of 360
 questions, 248 have the answer in the first two quotations, with 1.0 247, with 1.8 244, with 2.5 239, without 239."""
 CHUNK_RANK_WEIGHT = 0.4
-"""Score added for being in the best chunk; in others it is divided by the square root of their rank. The quotations
-answer 58 of 2Wiki's questions 101 to 250; with 0.1 / rank 42, with only five chunks read 57."""
+"""Score for being in the best chunk, else divided by the root of its rank: 58 of 2Wiki's 150; with 0.1 / rank 42."""
 DEFINITION_RANK_WEIGHT = 0.1
 """The same for definitions, which any chunk may have. With 0.4, what asthma is came after its treatment (MedQuAD)."""
 WALK_WEIGHT = 0.4
@@ -67,8 +66,7 @@ MIN_REST_SHARE = 0.3
 """Least share of the rest of a question in a sentence or beside it. With half, of 480 questions one more has the answer
 in the first two quotations, with 0.5 two fewer; with 0, little-known things are answered with other ones."""
 MIN_SUBJECT_SHARE = 0.4
-"""Least share of the subject that suffices for a sentence with less of the rest, unless most of the rest is unknown.
-With 0.8, 17 of the sample's facts are quoted; with 0.2, 19, and one point less of the words of society's answers."""
+"""Least share of the subject that suffices without the rest, unless most of that is unknown; 0.3 is as good."""
 OWN_TITLE = 0.5
 """How much a document is about what its title names. With 0.8, of 480 questions one more has the answer quoted."""
 SAYS_SOMETHING = 0.6
@@ -135,7 +133,9 @@ def _likeness(question: Floats, sentences: Ints, searcher: Searcher) -> Floats:
     likeness = own @ question
     both = own[:-1] + own[1:]
     sizes = np.maximum(np.linalg.norm(both, axis=1), 1e-6)
-    pairs = both @ question / sizes * (np.diff(sentences) == 1)
+    # both numbers rise where a document begins
+    order = sentences + searcher.passages.document[sentences]
+    pairs = both @ question / sizes * (np.diff(order) == 1)
     likeness[:-1] = np.maximum(likeness[:-1], pairs)
     return likeness
 
