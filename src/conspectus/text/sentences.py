@@ -49,8 +49,8 @@ _BULLET = re.compile(rf"\s*(?:{_MARKS_ITEM})|[^|]+ \| ")
 _NUMBERED = re.compile(r"\s*(\d{1,3})\.\s")
 _LABELLED = rf"<\S{{1,30}}>\s|(?:[^\W\d_{SMALL}][^:：\n]{{0,40}}|[^\W\d_]\w*)(?::(?!\S)|：)"
 _LABEL = re.compile(rf"\s*(?:{_TIME})?(?:{_LABELLED})")
-_WRITTEN = re.compile(r"^.*\S.*$", re.MULTILINE)
-_SMALL_LABEL = re.compile(r"\w+(?: \w+){0,3}:")
+_NOT_BLANK = re.compile(r"^.*\S.*$", re.MULTILINE)
+_LABEL_IN_LOWER_CASE = re.compile(r"\w+(?: \w+){0,3}:")
 WRAPPED = 55
 """Length in characters from which on a line may have been wrapped, so that its sentence continues in the next. Of 1,899
 lines of a novel of 70 columns that end inside a sentence 98.6 % are at least this long; with 65 it would be 91.5 %."""
@@ -69,9 +69,9 @@ def lines(text: str, language: str = ENGLISH) -> Iterator[tuple[int, int]]:
     stop = previous_length = 0
     number, first = (-1, 0) if language in ORDINALS else (0, 1)
     ended, last = False, ""
-    for line in _WRITTEN.finditer(text):
+    for line in _NOT_BLANK.finditer(text):
         raw, words, below = line[0], line[0].strip(), line.start() > stop + 1
-        small = words[0].islower() and not (below and _SMALL_LABEL.match(words))
+        small = words[0].islower() and not (below and _LABEL_IN_LOWER_CASE.match(words))
         ended &= not (small and _ABBREVIATION.search(last))
         ended |= previous_length < (WRAPPED_BEFORE_SMALL if small and not below else WRAPPED)
         numbered = _NUMBERED.match(raw)
