@@ -198,12 +198,20 @@ web pages on society have 55,867 sentences; with 1 << 14, their descriptions tak
 
 def quality(sentence: str, language: str = ENGLISH) -> float:
     """Return how well a sentence reads on its own, 0 to 1. Fragments, greetings and questions score near 0."""
-    rest = without_opening(sentence, language)
-    return _quality_unspaced(rest) if is_unspaced(rest) else _quality(rest, language)
+    return _quality(without_opening(sentence, language), language)
 
 
 @cached_by_hash(CACHED)
 def _quality(rest: str, language: str) -> float:
+    score = 1.0 if _END.search(rest) else 0.35
+    first = rest.lstrip("\"“‘'([«„¿¡「『《（")[:1]
+    if first.islower() or not first.isalnum():
+        score *= 0.35
+    if rest.rstrip(CLOSING).endswith(ASKS):
+        score *= 0.3
+    if is_unspaced(rest):
+        score *= min(1.0, len(UNSPACED.findall(rest)) / _SHORT)
+        return score * (0.55 if _DANGLING_UNSPACED.match(rest) else 1.0)
     small = rest.lower()
     words = _WORD.findall(small.replace("’", "'"))
     count = len(words)
@@ -211,7 +219,8 @@ def _quality(rest: str, language: str) -> float:
         return 0.05 if count else 0.0
     little = _SAYS_LITTLE if language == ENGLISH else stopwords(language)
     content = count - sum(map(little.__contains__, words))
-    score = min(content / count / 0.45, 1.0) * _length(count) * _form(rest)
+    length = 0.3 + 0.08 * count if count < 8 else max(0.3, 1 - max(count - 38, 0) / 60)
+    score *= min(content / count / 0.45, 1.0) * length
     if language != ENGLISH:
         return score * (0.55 if words[0] in rules_of(language).before_verbs else 1.0)
     if _DANGLING.match(rest):
@@ -246,29 +255,3 @@ def states(sentence: str) -> bool:
     small = sum(not first.isupper() for first in words)
     least = max(MIN_SMALL, min(MANY_SMALL, 2 * (len(words) - small)))
     return small >= (1 if ended or _VERB.search(sentence) else least)
-
-
-def _form(rest: str) -> float:
-    """Return the factor of a sentence's quality, 0 to 1, for the way it begins and ends."""
-    score = 1.0
-    if not _END.search(rest):
-        score *= 0.35
-    first = rest.lstrip("\"“‘'([«„¿¡「『《（")[:1]
-    if first.islower() or not first.isalnum():
-        score *= 0.35
-    if rest.rstrip(CLOSING).endswith(ASKS):
-        score *= 0.3
-    return score
-
-
-@cached_by_hash(CACHED)
-def _quality_unspaced(rest: str) -> float:
-    """Return the quality of a sentence without spaces between words, by its number of characters."""
-    score = min(1.0, len(UNSPACED.findall(rest)) / _SHORT) * _form(rest)
-    return score * (0.55 if _DANGLING_UNSPACED.match(rest) else 1.0)
-
-
-def _length(count: int) -> float:
-    if count < 8:
-        return 0.3 + 0.08 * count
-    return 1.0 if count <= 38 else max(0.3, 1 - (count - 38) / 60)
