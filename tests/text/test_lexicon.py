@@ -97,6 +97,12 @@ def test_a_name_written_in_capitals_is_written_as_elsewhere():
     assert list(found) == ["Mara Tolan"]
 
 
+def test_a_word_with_a_capital_inside_is_written_with_it():
+    uses = ("The new oPod is small.", "He sold the oPod.", "An oPod broke.", "The oPod of Quenda is old.")
+
+    assert "oPod" in types_of(read(*uses, *(f"It rained on day {n}." for n in range(9))))
+
+
 def test_a_roman_numeral_stays_in_capitals():
     assert list(types_of(read("There STATION XII stood.", "There STATION XII fell."))) == ["Station XII"]
 

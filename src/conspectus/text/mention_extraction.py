@@ -170,14 +170,14 @@ def _note_concepts(
 
 def _form(start: int, size: int, vocabulary: Vocabulary) -> tuple[str, ...]:
     """Return a phrase's words: in lower case unless the language capitalises nouns, as one word if it has no spaces."""
+    words = vocabulary.written(start, start + size)
     if vocabulary.rules.unspaced:
-        return (joined(vocabulary.written(start, start + size)),)
-    if vocabulary.rules.nouns_capitalised:
-        return tuple(vocabulary.written(start, start + size))
-    has_name = vocabulary.mostly_capitalised[vocabulary.token_word[start : start + size]].any()
-    # a phrase with a name in it keeps its capitals ("Crohn's disease")
-    words = vocabulary.written if has_name else vocabulary.folded
-    return tuple(words(start, start + size))
+        return (joined(words),)
+    named = vocabulary.mostly_capitalised[vocabulary.token_word[start : start + size]]
+    # a phrase with a name in it keeps its capitals ("Crohn's disease"), and so does a word with one inside ("iPhone")
+    camel = any(word[0].islower() and not word.islower() for word in words)
+    keeps = camel or vocabulary.rules.nouns_capitalised or named.any()
+    return tuple(words if keeps else vocabulary.folded(start, start + size))
 
 
 def _stems(key: str, rules: LanguageRules) -> str:
