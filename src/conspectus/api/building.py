@@ -261,7 +261,10 @@ async def build_read(read: Read | None, request: BuildRequest) -> Built:
             estimate = await estimated_build(read.documents, update, request)
             request.agree(replace(estimate, replaced_documents=replaced))
     with store.writing(folder):
-        read = read or _documents_of(store.read(folder))
+        if not read:
+            before = store.read(folder)
+            failures = [row for row in before.failures if row.stage == "read"]
+            read = Read(source_documents(before.documents), failures)
         request = replace(request, corrections=read_file(file_of(folder)))  # one may have been added
         skipped, guessed = tuple(read.skipped), tuple(read.warnings)
         update = request.update(read)
@@ -282,11 +285,6 @@ async def build_read(read: Read | None, request: BuildRequest) -> Built:
         warnings.warn_explicit(warning, UserWarning, "conspectus.build", 1)
     index = store.read(folder)
     return Built(index, snapshot, folder, skipped, guessed, (*notices, *lost), update)
-
-
-def _documents_of(index: Index) -> Read:
-    """Return the documents of an index, and the failures to read others, as if just read."""
-    return Read(source_documents(index.documents), [row for row in index.failures if row.stage == "read"])
 
 
 def _update_notices(built: Built, *, from_memory: bool, fresh: bool) -> Iterator[str]:

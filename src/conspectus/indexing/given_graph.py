@@ -351,7 +351,9 @@ def _with_spans(
 
     def clearest(sentences: Iterable[int], chunk_ids: Sequence[str]) -> tuple[Span, ...]:
         chunks = [index.chunk_of[c].span for c in chunk_ids]
-        inside = [s for s in sentences if any(_contains(chunk, spans[s]) for chunk in chunks)]
+        rows = ((s, spans[s]) for s in sentences)
+        here = ((s, at, chunk) for s, at in rows for chunk in chunks if chunk.document_id == at.document_id)
+        inside = {s for s, at, chunk in here if chunk.start <= at.start and at.end <= chunk.end}
         return tuple(spans[s] for s in sorted(inside, key=lambda s: (-clarity[s], s))[:MAX_SPANS])
 
     entities: list[Entity] = []
@@ -420,10 +422,6 @@ class Names:
                     break
             at += size
         return list(numbers)
-
-
-def _contains(outer: Span, inner: Span) -> bool:
-    return outer.document_id == inner.document_id and outer.start <= inner.start and inner.end <= outer.end
 
 
 def _same(words: Key, key: Key) -> bool:

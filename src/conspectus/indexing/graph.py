@@ -312,15 +312,14 @@ class _Person:
             return False
         (first, *middle, _), (other_first, *others, _) = self.words, other.words
         more = middle[len(others) :]
-        if len("".join(more)) > 1 or not all(map(_alike, middle, others)):
+        if len("".join(more)) > 1:
+            return False
+        pairs = zip(middle, others, strict=False)
+        if any(own != its and (1 not in (len(own), len(its)) or own[0] != its[0]) for own, its in pairs):
             return False
         if len(first) == 1:
             return len(other_first) > 1 and other_first[0] == first
         return first == other_first and len(more) == 1
-
-
-def _alike(word: str, other: str) -> bool:
-    return word == other or (1 in (len(word), len(other)) and word[0] == other[0])
 
 
 def _people(names: dict[str, _Name], result: Names) -> list[_Person]:

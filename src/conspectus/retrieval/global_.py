@@ -170,15 +170,13 @@ class CommunitySelection:
         return f"{self.rated} reports rated from the root down, used {used}"
 
 
-def _relevant(level: list[RatedReport]) -> list[RatedReport]:
-    return [rated for rated in level if rated.rating >= RELEVANT]
-
-
 async def select_communities(
     question: str,
     index: Index,
     model: Model,
-    choose: Callable[[list[RatedReport]], list[RatedReport]] = _relevant,
+    choose: Callable[[list[RatedReport]], list[RatedReport]] = lambda level: [
+        rated for rated in level if rated.rating >= RELEVANT
+    ],
 ) -> CommunitySelection:
     """Rate the reports of the root, then the children of every report that `choose` returns, and so on down the levels.
 

@@ -215,7 +215,11 @@ def write_report(task: WriteReport, multilingual: bool = False) -> ReportDraft:
     chosen = _cover(candidates)
     headings: set[str] = set()
     # the best one opens the summary
-    cited = [(lead, _cited(lead.statement, context)) for lead in chosen]
+    references = (filter(None, map(context.to_index, lead.statement.references)) for lead in chosen)
+    cited = [
+        (lead, f"{lead.statement.text} {write(r, more='')}")
+        for lead, r in zip(chosen, references, strict=True)
+    ]
     findings = tuple(_finding(lead, text, headings, words) for lead, text in cited[1:] or cited)
     rating, explanation = _rating(context, words)
     summary = _summary(f"{cited[0][1]} " if len(cited) > 1 else "", list(topics), words)
@@ -287,11 +291,6 @@ def _cover(candidates: Sequence[_Candidate]) -> list[_Candidate]:
                 used.append(candidate.statement.terms)
         pool = others
     return chosen
-
-
-def _cited(statement: Statement, context: Context) -> str:
-    """Return a statement with its references in the index's numbers."""
-    return f"{statement.text} {write(filter(None, map(context.to_index, statement.references)), more='')}"
 
 
 def _finding(lead: _Candidate, text: str, headings: set[str], words: Wording) -> Finding:

@@ -83,17 +83,12 @@ def _flaw_of_text(text: str, names: Sequence[str], prompt: str, data: str, answe
     named = (text != name and text.startswith(name) for name in names)  # "Hello! Project"
     if why and not any(named) and _line(text[:NAMED]) not in _line(data):
         return why
-    lines = (line for line in map(_line, text.splitlines()) if _length(line) >= ECHOED)
-    echo = next((line for line in lines if _opens_sentence(line, prompt) and line not in _line(data)), "")
+    lines = (line for line in map(_line, text.splitlines()) if _length(line) >= ECHOED and line in prompt)
+    # inside a sentence, a prompt has words that a model may use: "what the data does not tell"
+    opening = r"(?:^|[^\w\s,，、(（-]\s*)"
+    opens = (line for line in lines if re.search(opening + re.escape(line), prompt))
+    echo = next((line for line in opens if line not in _line(data)), "")
     return f"it repeats the instructions: {echo[:60]!r}" if echo else ""
-
-
-def _opens_sentence(line: str, prompt: str) -> bool:
-    """Return whether a line begins a sentence or a value of a prompt.
-
-    Inside a sentence, a prompt has words that a model may use in its reply: "what the data does not tell".
-    """
-    return line in prompt and bool(re.search(rf"(?:^|[^\w\s,，、(（-]\s*){re.escape(line)}", prompt))
 
 
 def _wrong_language(text: str, data: str, language: str) -> str:
