@@ -261,6 +261,107 @@ def test_where_a_document_is_cut_inside_a_turn_the_overlap_tells_who_speaks():
     assert said_by(talk, second)[told(5)] == "ZORBA"
 
 
+def test_who_speaks_is_known_over_several_parts_that_are_cut_anywhere():
+    talk = f"ZORBA: {told(1)}\nZORBA: {told(2)}\nZORBA: {told(3)} {told(4)} {told(5)[:20]}"
+    second = f"{told(3)[9:]} {told(4)} {told(5)} {told(6)}"
+    third = f"{told(6)} {told(7)}\nQUENDA: {told(8)}\nQUENDA: {told(9)}"
+
+    speakers = said_by(third, second, talk)
+
+    assert [speakers[told(n)] for n in range(4, 10)] == ["ZORBA"] * 4 + ["QUENDA"] * 2
+
+
+@pytest.mark.parametrize("where", ["first", "last", "in between"])
+def test_a_sentence_that_a_speaker_says_too_tells_nothing_of_another_document(where: str):
+    phrase = "That is a very good question indeed."
+    talk = f"ZORBA: {told(1)}\nZORBA: {phrase} {told(2)}\nZORBA: {told(3)}"
+    texts = {"first": (phrase, told(4), told(5)), "last": (told(4), told(5), phrase)}
+
+    assert said_by(talk, " ".join(texts.get(where, (told(4), phrase, told(5)))))[told(5)] == ""
+
+
+def call(*turns: tuple[str, str]) -> str:
+    """Return the transcript of a call where each label is alone on a line before what is said."""
+    return "\n\n".join(["The call of the mill", *(f"{label}\n\n{text}" for label, text in turns)])
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["{}", "{} -- Keeper of the Gate", "{} - Analyst, Bank of Quenda", "{} 0:12", "**{}**", "{} (10:02):"],
+)
+def test_a_label_alone_on_its_line_tells_who_speaks(label: str):
+    mary, tolan = label.format("Mary Orrin"), label.format("Tolan Dov")
+    talk = call((mary, told(1)), (tolan, f"{told(2)}\n\n{told(3)}"), (mary, told(4)), (tolan, told(5)))
+
+    speakers = said_by(talk)
+
+    assert [speakers[told(n)] for n in range(1, 6)] == [
+        "Mary Orrin", "Tolan Dov", "Tolan Dov", "Mary Orrin", "Tolan Dov",
+    ]  # fmt: skip
+    assert not {mary, tolan} & speakers.keys()
+
+
+def test_an_operator_and_whoever_speaks_once_are_not_taken_for_the_speaker_before():
+    turns = [
+        ("Mary Orrin", 1),
+        ("Operator", 2),
+        ("Mary Orrin", 3),
+        ("Tolan Dov -- Analyst", 4),
+        ("Operator", 5),
+    ]
+    speakers = said_by(call(*((label, told(n)) for label, n in turns)))
+
+    assert [speakers[told(n)] for n in range(1, 6)] == ["Mary Orrin", "", "Mary Orrin", "", ""]
+    labels = (
+        f"ZORBA: {told(1)}\nOPERATOR: {told(2)}\nZORBA: {told(3)}\nTOLAN DOV: {told(4)}\nOPERATOR: {told(5)}"
+    )
+    assert said_by(labels)[f"TOLAN DOV: {told(4)}"] == said_by(labels)[told(5)] == ""
+
+
+def test_headings_that_return_are_no_speakers():
+    page = call(
+        ("Read More", told(1)), ("Related Links", told(2)), ("Read More", told(3)), ("Related Links", told(4))
+    )
+
+    assert set(said_by(page).values()) == {""}
+    assert "Related Links" in said_by(page)
+
+
+def test_the_headings_of_one_document_are_no_speakers_in_another():
+    talk = call(*(("Mary Orrin", told(n)) for n in range(3)), *(("Tolan Dov", told(n)) for n in range(3, 6)))
+
+    assert said_by(talk, call(("Mary Orrin", told(7))))[told(7)] == ""
+
+
+def test_a_name_in_lower_case_speaks_but_a_phrase_does_not():
+    turns = [
+        ("mara quenda", 1),
+        ("ZORBA", 2),
+        ("mara quenda", 3),
+        ("ZORBA", 4),
+        ("for example", 5),
+        ("for example", 6),
+    ]
+    speakers = said_by("\n".join(f"{label}: {told(n)}" for label, n in turns))
+
+    assert speakers[told(3)] == "mara quenda"
+    assert speakers[f"for example: {told(5)}"] == "ZORBA"
+
+
+def test_a_label_that_is_cut_at_the_beginning_of_a_part_is_known_by_the_overlap():
+    talk = f"TOLAN ZORBA: {told(1)}\nTOLAN ZORBA: {told(2)}\nTOLAN ZORBA: {told(3)} {told(4)}"
+    speakers = said_by(talk, f"ZORBA: {told(3)} {told(4)} {told(5)}\nMARY DOV: {told(6)}")
+
+    assert speakers[told(5)] == "TOLAN ZORBA"
+    assert speakers[f"MARY DOV: {told(6)}"] == ""
+
+
+def test_the_headings_of_a_list_of_changes_are_no_speakers():
+    changes = "\n".join(f"{label}: {told(n)}" for n, label in enumerate(["Added", "Fixed", "Added", "Fixed"]))
+
+    assert set(said_by(changes).values()) == {""}
+
+
 # Boilerplate
 
 

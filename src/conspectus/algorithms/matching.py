@@ -1,8 +1,9 @@
-"""Find given sequences of numbers in an array of numbers, by rolling hashes (Karp and Rabin, 1987)."""
+"""Find sequences of numbers in an array of numbers, by rolling hashes (Karp and Rabin, 1987)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -32,6 +33,39 @@ def longest_matches(numbers: Ints, row: Ints, first: Ints, tables: Mapping[int, 
             index_at[first[at[index >= 0]]] = indices[index[index >= 0]]
     hits = np.flatnonzero(index_at >= 0)
     return row[hits], index_at[hits]
+
+
+MOST_ALIKE = 4
+"""Most positions of a sequence for rows that begin with it to be compared with those that contain it: what four rows
+share is a phrase, and to compare all of 1,000 alike documents with each other would take a million steps."""
+
+
+def continuations(
+    numbers: Ints, begin: Ints, end: Ints, least: int, slack: int
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the rows that begin with what another one ends with: row, position in it, position in the other, and size.
+    Row `i` is `numbers[begin[i]:end[i]]`. At least `least` numbers are the same, after up to `slack` others at the
+    beginning of the row and before as many at the end of the other one. Of several overlaps the longest is taken.
+    """
+    rolling = np.zeros(max(len(numbers) - least + 1, 0), np.uint64)
+    for k in range(least):
+        rolling = rolling * _BASE + numbers[k : k + len(rolling)].astype(np.uint64)
+    heads = begin[begin + least + slack <= end, np.newaxis] + np.arange(1, slack + 1)
+    alike: dict[int, list[int]] = defaultdict(list)
+    for at in np.flatnonzero(np.isin(rolling, rolling[heads])).tolist():
+        alike[int(rolling[at])].append(at)
+    for row in np.flatnonzero(begin + least + slack <= end).tolist():
+        best = 0, 0, 0
+        for head in range(int(begin[row]) + 1, int(begin[row]) + slack + 1):
+            for at in ats if len(ats := alike[int(rolling[head])]) <= MOST_ALIKE else ():
+                other = int(np.searchsorted(end, at, "right"))
+                own, its = numbers[head : end[row]], numbers[at : end[other]]
+                size = int(np.append(own[: len(its)] == its[: len(own)], False).argmin())
+                if other != row and size + slack >= len(its):
+                    best = max(best, (size, head, at))
+        size, head, at = best
+        if size >= least:
+            yield row, head, at, size
 
 
 def hash_of_sequence(numbers: Sequence[int]) -> int:

@@ -51,7 +51,13 @@ from conspectus.text.mentions import (
     title_key,
     units,
 )
-from conspectus.text.sentence_table import RawSentences, SentenceTable, lines_at, sentences_in, speakers_in
+from conspectus.text.sentence_table import (
+    RawSentences,
+    SentenceTable,
+    lines_at,
+    sentences_in,
+    speakers_in,
+)
 from conspectus.text.vocabulary import TokenRows, Vocabulary
 from conspectus.text.words import CJK, PAIRED, STOPWORDS, fold, is_content, name_key, stem, terms, words_in
 from conspectus.workers import Workers
@@ -150,28 +156,25 @@ def terms_in(chunks: Sequence[Chunk], languages: Sequence[str]) -> ChunkTerms:
 
 def map_sentences(documents: Sequence[Document], workers: Workers | None = None) -> Iterator[RawSentences]:
     """Start reading the sentences of documents; yield them shard by shard."""
-    workers = workers or Workers()
-    labels = _speakers(documents, workers)
-    return workers.map_stored(
-        sentences_in,
-        [len(document.text) for document in documents],
-        (f"{d.id} {d.omitted} {d.language} {d.path}" for d in documents),
-        lambda shard: (shard, [documents[i] for i in shard], labels),
-        lambda stored, shard: _loaded_sentences(stored, shard, [documents[i] for i in shard], labels),
-        _stored_sentences,
-    )
-
-
-def _speakers(documents: Sequence[Document], workers: Workers) -> set[str]:
-    """Return the labels of all speakers: written as names and recurring at the start of lines (see `speakers_in`)."""
-    parts = workers.map_stored(
+    workers, sizes = workers or Workers(), [len(document.text) for document in documents]
+    keys = [f"{d.id} {d.omitted} {d.language} {d.path}" for d in documents]
+    speakers = workers.map_stored(
         speakers_in,
-        [len(document.text) for document in documents],
-        (f"{d.id} {d.omitted} {d.language} {d.path}" for d in documents),
+        sizes,
+        keys,
         lambda shard: ([documents[i] for i in shard],),
         lambda stored, _: list(map(str, stored)),
     )
-    return set(chain.from_iterable(parts))
+    labels = set(chain.from_iterable(speakers))
+    digest = content_id(*sorted(labels)) if labels else ""
+    return workers.map_stored(
+        sentences_in,
+        sizes,
+        (key + digest for key in keys),
+        lambda shard: (shard, [documents[i] for i in shard], labels),
+        lambda stored, shard: _loaded_sentences(stored, shard, [documents[i] for i in shard]),
+        _stored_sentences,
+    )
 
 
 def _stored_sentences(raw: RawSentences, shard: range) -> dict[str, Any]:
@@ -180,17 +183,12 @@ def _stored_sentences(raw: RawSentences, shard: range) -> dict[str, Any]:
     spans = table.document - shard.start, table.start, table.end, table.speaker + 1
     columns = *spans, tokens.form, tokens.sizes, tokens.rows
     small = [column.astype(np.min_scalar_type(column.max(initial=0))) for column in columns]
-    marks = raw.marks[0], *(mark.astype(np.uint32) for mark in raw.marks[1:])
-    texts = {"names": ("", *table.speakers), "forms": tokens.forms, "labels": raw.labels}
-    return {"columns": small, "marks": marks, **texts}
+    texts = {"names": ("", *table.speakers), "forms": tokens.forms}
+    return {"columns": small, "text": raw.text, **texts}
 
 
-def _loaded_sentences(
-    stored: Mapping[str, Any], shard: range, documents: Sequence[Document], labels: set[str]
-) -> RawSentences:
-    """Return the stored sentences of a shard; raise ValueError if its labels have changed or the data is invalid."""
-    if any((key in labels) != known for key, known in stored["labels"].items()):
-        raise ValueError("the labels of speakers are others now")
+def _loaded_sentences(stored: Mapping[str, Any], shard: range, documents: Sequence[Document]) -> RawSentences:
+    """Return the stored sentences of a shard; raise ValueError if the data is invalid."""
     columns: list[Ints] = [column.astype(np.int32) for column in stored["columns"]]
     document, start, end, speaker, form, sizes, rows = columns
     names, forms = list(map(str, stored["names"])), list(map(str, stored["forms"]))
@@ -201,13 +199,13 @@ def _loaded_sentences(
     length = np.array([len(document.text) for document in documents])[document]
     if (np.diff(document) < 0).any() or not ((start >= 0) & (start < end) & (end <= length)).all():
         raise ValueError("a sentence is not in its document")
-    marks: list[Ints] = [mark.astype(np.int64) for mark in stored["marks"]]
-    if [len(document), len(speaker), *map(len, marks)] != [len(rows)] * 6:
+    text: Ints = stored["text"].astype(np.int64)
+    if [len(document), len(speaker), len(text)] != [len(rows)] * 3:
         raise ValueError("there are no such sentences")
     speaker = np.array([i if name else -1 for i, name in enumerate(names)], np.int32)[speaker]
     table = SentenceTable(document, start, end, speaker, tuple(names))
     tokens = TokenRows(forms, form, sizes, rows)
-    return RawSentences(replace(table, document=document + shard.start), marks, tokens, {})
+    return RawSentences(replace(table, document=document + shard.start), text, tokens)
 
 
 def map_chunk_terms(

@@ -157,7 +157,7 @@ def _is(vocabulary: Vocabulary, *kinds: str) -> Bools:
 def _participles(vocabulary: Vocabulary) -> Bools:
     """Return which words are past participles: those in "ed" whose verb occurs, too ("specified"). All 46 terms that this
     removes from podcasts, medquad and mathematics name nothing ("exercises tailored")."""
-    verbs = frozenset(vocabulary.words).union(_general_frequencies())
+    verbs = frozenset(vocabulary.words).union(general_frequencies())
 
     def is_participle(word: str) -> bool:
         last = word.rpartition("-")[2]
@@ -202,7 +202,7 @@ def _terms(runs: _Runs, vocabulary: Vocabulary, source: Ints, free: Bools) -> Bo
     count, bursty = _burstiness(of_word, free, vocabulary, source)
     if vocabulary.rules.language != ENGLISH:
         return (bursty >= BURSTINESS)[kind]
-    zipf = _general_frequencies()
+    zipf = general_frequencies()
     words = [vocabulary.words[w] for w in cast("list[int]", word.tolist())]
     power = np.bincount(kind, [10.0 ** zipf.get(w, 0.0) for w in words])
     contrast = np.log10(np.maximum(count, 0.1) / rounded_size(len(vocabulary.form)) * 1e9)
@@ -234,7 +234,7 @@ def _burstiness(of_word: Ints, free: Bools, vocabulary: Vocabulary, source: Ints
 
 
 @cache
-def _general_frequencies() -> dict[str, float]:
+def general_frequencies() -> dict[str, float]:
     """Return the Zipf frequencies of general English."""
     table: dict[str, str] = read_data("general_english")
     rows = ((float(zipf), words) for zipf, words in table.items() if zipf[0].isdigit())

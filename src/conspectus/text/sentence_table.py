@@ -13,18 +13,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
-from itertools import pairwise
-from typing import overload
-from zlib import crc32
+from typing import NamedTuple, overload
 
 import numpy as np
 
-from conspectus.algorithms.statistics import Ints, concatenated, numbers_of, unique_numbers
+from conspectus.algorithms.matching import continuations
+from conspectus.algorithms.statistics import Ints, concatenated, numbers_of, repeated, unique_numbers
 from conspectus.content import content_of, excerpt
 from conspectus.rows import Document
 from conspectus.text.blocks import LETTERS, blocks, is_data
 from conspectus.text.language import read_word_sets, text_pattern
+from conspectus.text.phrases import general_frequencies
 from conspectus.text.sentences import lines, sentences
+from conspectus.text.types import GIVEN_NAMES
 from conspectus.text.uncased import ROLES, is_person
 from conspectus.text.vocabulary import TokenRows, tokens_of
 from conspectus.text.words import CJK
@@ -33,18 +34,22 @@ REPEATED = 4
 """A sentence in this many documents is boilerplate. Overlapping parts of transcripts share sentences in pairs, seldom
 in threes; four share phrases ("Right, yeah.") and banners, and 2 % of the sentences of 4,360 answers on diseases."""
 
-CUT = 12
-"""Characters by which a cut-off piece is matched with its sentence; anything shorter ("Of course.") is no piece."""
-COMPARED = 1 << 19
-"""Sentences that are compared at once to find cut-off pieces; they take about 100 MB."""
 LABELLED = 0.3
 """Least share of a document's lines that open with recurring labels, for these to be speakers. 60 interviews have at
 least this share; minutes have "RESOLVED:" in 0.2 of their lines, web pages "Source:" in 0.11, "Figure 4:" in 0.27."""
 
 _pattern = partial(text_pattern, "sentence_table")
 _LABEL = re.compile(f"(?P<time>{text_pattern('sentences', 'time').pattern})?{_pattern('label').pattern}")
-_MARK, _ASIDE, _FILE_NAME, _SAYS = map(_pattern, ("mark", "aside", "file_name", "says"))
-_NOTE_LABELS = read_word_sets("words")["note_labels"]
+_HEADING, _MARK, _ASIDE = map(_pattern, ("heading_label", "mark", "aside"))
+_FILE_NAME, _SAYS = map(_pattern, ("file_name", "says"))
+_NOTE_LABELS, _UNNAMED = (read_word_sets("words")[kind] for kind in ("note_labels", "unnamed_speakers"))
+_NOBODY = "-"
+"""Stands for the speaker after the label of somebody who has no name or is not known to speak."""
+OVERLAP = 8
+"""Least tokens that a document begins with and another one ends with, for it to go on there: more than in "Thank you very
+much, Tim." Parts of podcasts share about 95."""
+CUT = 2
+"""Tokens at either edge that need not be the same: where "it’s" or a speaker's label of two words is cut, they are not."""
 
 READ_AT_ONCE = 4096
 """Sentences that are cut out of their documents at once when all are read in sequence; they take about 1 MB."""
@@ -110,64 +115,55 @@ def find_sentences(
     `parts` are those of the documents in their order, if they were read before.
     """
     raw = _joined(parts or [sentences_in(range(len(documents)), documents, set(speakers_in(documents)))])
-    raw = raw.take(_not_cut(raw, documents))
-    raw = raw.take(_not_repeated(raw.table.document, raw.marks[0]))
-    speaker = _carried_over(raw)
+    whole, speaker = _over_parts(raw)
     names = raw.table.speakers
-    known: set[int] = set(speaker.tolist()) - {-1}
+    raw = replace(raw, table=replace(raw.table, speaker=speaker)).take(whole)
+    raw = raw.take(_not_repeated(raw.table.document, raw.text))
+    known: set[int] = {i for i in set(raw.table.speaker.tolist()) - {-1} if names[i] != _NOBODY}
     order = sorted(known, key=names.__getitem__)
     rank = np.full(len(names) + 1, -1, np.int32)
     rank[order] = np.arange(len(order))
     speakers = tuple(names[i] for i in order)
-    return replace(raw.table, speaker=rank[speaker], speakers=speakers), raw.marks[0], raw.tokens
+    return replace(raw.table, speaker=rank[raw.table.speaker], speakers=speakers), raw.text, raw.tokens
 
 
 @dataclass(frozen=True)
 class RawSentences:
     """The sentences of some documents in columns, before sentences that the corpus repeats are removed.
 
-    The speakers are those named by labels. `marks` are four columns: a hash of each sentence as one line, hashes of its
-    first and last CUT characters, and its length in characters. `labels` tells of each label whether it is a speaker's.
+    The speakers are those named by labels. `text` has a hash of each sentence as one line.
     """
 
     table: SentenceTable
-    marks: Sequence[Ints]
+    text: Ints
     tokens: TokenRows
-    labels: dict[str, bool]
 
     def take(self, rows: Ints) -> RawSentences:
         """Return the sentences `rows`."""
-        marks = [mark[rows] for mark in self.marks]
         tokens = replace(self.tokens, rows=self.tokens.rows[rows])
-        return RawSentences(self.table.take(rows), marks, tokens, self.labels)
-
-
-def _marks_of(text: str) -> Sequence[int]:
-    whole, *ends = (part.encode("utf-8", "surrogatepass") for part in (text, text[:CUT], text[-CUT:]))
-    code = int.from_bytes(blake2b(whole, digest_size=8).digest(), "little", signed=True)
-    return code, *map(crc32, ends), len(text)
+        return RawSentences(self.table.take(rows), self.text[rows], tokens)
 
 
 def sentences_in(numbers: range, documents: Sequence[Document], labels: set[str]) -> RawSentences:
     """Return the sentences of documents; `labels` are the (folded) labels of all speakers of the corpus."""
-    is_speaker: dict[str, bool] = {}
     rows: list[tuple[int, int, int]] = []
     who: list[str] = []
     texts: list[str] = []
     for number, document in zip(numbers, documents, strict=True):
         content, speaker = content_of(document), ""
         text, apart = content.text, blocks(content.text)
-        for start, end in _lines(document):
+        labelled = [(start, end, _label(text, start, end)) for start, end in _lines(document)]
+        alone = Counter(label.key for *_, label in labelled if label and label.heading)
+        headings = {key for key in alone if alone[key] > 1 and key in labels}
+        for start, end, label in labelled:
             if mark := _MARK.match(text, start, end):
                 start = mark.end()
             if start >= end or bisect_left(apart, end) % 2 or is_data(text[start:end]):
                 continue
-            label = _LABEL.match(text, start, min(end, start + 60))
-            if label:
-                key = _key(label["name"])
-                is_speaker[key] = key in labels
-                if is_speaker[key]:
-                    speaker, start = label["name"], label.end()
+            if label and label.key in (headings if label.heading else labels):
+                start, speaker = label.end, _NOBODY if label.key in _UNNAMED else label.name
+            elif label and (headings if label.heading else label.clear and rows and rows[-1][0] == number):
+                speaker = _NOBODY  # somebody else, who speaks once
             for a, b in sentences(text, start, end, document.language):
                 sentence = " ".join(text[a:b].split())
                 if LETTERS.search(sentence) and not _ASIDE.fullmatch(sentence):
@@ -180,8 +176,8 @@ def sentences_in(numbers: range, documents: Sequence[Document], labels: set[str]
     speaker = np.array([rank[name] for name in who], np.int32)
     number, first, last = (column.copy() for column in np.array(rows, np.int32).reshape(-1, 3).T)
     table = SentenceTable(number, first, last, speaker, tuple(names))
-    marks = np.array([*map(_marks_of, texts)], np.int64).reshape(-1, 4).T
-    return RawSentences(table, list(marks), tokens, is_speaker)
+    hashes = (blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts)
+    return RawSentences(table, np.frombuffer(b"".join(hashes), "<i8").astype(np.int64), tokens)
 
 
 def _joined(shards: Iterable[RawSentences]) -> RawSentences:
@@ -195,35 +191,57 @@ def _joined(shards: Iterable[RawSentences]) -> RawSentences:
             table, tokens = shard.table, shard.tokens
             speaker = np.append(numbers_of(table.speakers, speakers), np.int32(-1))[table.speaker]
             rows = numbers_of(tokens.forms, forms)[tokens.form], tokens.sizes, tokens.rows + np.int32(done)
-            yield *rows, *shard.marks, table.document, table.start, table.end, speaker
+            yield *rows, shard.text, table.document, table.start, table.end, speaker
             done += len(tokens.sizes)
 
-    form, sizes, rows, *others = concatenated(columns(), "iiiqIIIiiii")
-    table = SentenceTable(*others[4:], speakers=tuple(speakers))
-    return RawSentences(table, others[:4], TokenRows(list(forms), form, sizes, rows), {})
+    form, sizes, rows, text, *spans = concatenated(columns(), "iiiqiiii")
+    table = SentenceTable(*spans, speakers=tuple(speakers))
+    return RawSentences(table, text, TokenRows(list(forms), form, sizes, rows))
 
 
-def _key(label: str) -> str:
-    return " ".join(label.split()).casefold()
+class _Label(NamedTuple):
+    """What may be the label of a speaker, at the beginning of a line or alone on the line before; speech is at `end`."""
+
+    key: str
+    name: str
+    end: int
+    heading: bool = False
+    chat: bool = False
+    clear: bool = False  # even if it occurs once, unlike "First:"
+
+
+def _label(text: str, start: int, end: int) -> _Label | None:
+    line = _LABEL.match(text, start, min(end, start + 60))
+    match = line or _HEADING.fullmatch(text, start, end)
+    if not match or not ((line and line["chat"]) or _written_as_name(match["name"])):
+        return None
+    key = " ".join(match["name"].split()).casefold()
+    if line:
+        chat, clear = bool(line["chat"] or line["time"]), " " in key or line["name"].isupper()
+        return _Label(key, line["name"], line.end(), False, chat, clear)
+    return _Label(key, match["name"], end, heading=True) if " " in key or key in _UNNAMED else None
 
 
 def speakers_in(documents: Sequence[Document]) -> list[str]:
     """Return the recurring labels that are written as names, of documents with many labelled lines; not Q with A, nor
     a label that only repeats itself, or one word as the only label ("Next"). In a chat, with times, any label speaks.
+    Labels that are alone on their lines must mostly be names of people.
     """
     recurring: set[str] = set()
     for document in documents:
-        turns: dict[tuple[str, str], re.Match[str]] = {}
+        turns: dict[tuple[str, str], _Label] = {}
         total, text = 0, content_of(document).text
         for start, end in _lines(document):
-            label = _LABEL.match(text, start, min(end, start + 60))
             total += start < end
-            if label and (label["chat"] or _written_as_name(label["name"])):
-                turns[_key(label["name"]), text[label.end() : end]] = label
-        chat = {key for (key, _), label in turns.items() if label["chat"] or label["time"]}
+            if label := _label(text, start, end):
+                turns[label.key, text[label.end : end] or text[end : end + 60].strip()] = label
+        chat = {label.key for label in turns.values() if label.chat}
         here = Counter(key for key, says in turns if key in chat or _SAYS.match(says))
         often = {key: count for key, count in here.items() if count > 1}
-        words = "".join(label["name"] for label in turns.values())
+        headings = {label.key for label in turns.values() if label.heading} & often.keys()
+        if 2 * sum(key.split()[0] in GIVEN_NAMES | _UNNAMED for key in headings) < len(headings):
+            often = {key: count for key, count in often.items() if key not in headings}
+        words = "".join(label.name for label in turns.values())
         alone = len(here) == 1 and not chat and words.isalpha() and words != words.upper()
         if often.keys() >= {"q", "a"}:
             del often["q"], often["a"]
@@ -236,8 +254,10 @@ def _written_as_name(label: str) -> bool:
     words = label.split()
     if len(words) == 1 and CJK.match(label):
         return is_person(label) or label.endswith(tuple(ROLES))
-    if label.casefold() in _NOTE_LABELS:
+    if label.casefold() in _NOTE_LABELS or (len(words) == 1 and any(map(str.isdigit, label))):
         return False
+    if label.islower():  # "danah boyd", but not "for example"
+        return len(words) == 2 and not general_frequencies().keys() >= set(words)
     return len(words) <= 5 and all(w[0].isupper() or not w[0].isalpha() for w in words) and (
         len(words) > 1 or words[0].isupper() or not words[0].isascii() or len(words[0]) > 2
     )  # fmt: skip
@@ -251,32 +271,6 @@ def _lines(document: Document) -> Iterator[tuple[int, int]]:
     return ((max(start, header), end) for start, end in lines(text, document.language))
 
 
-def _not_cut(raw: RawSentences, documents: Sequence[Document]) -> Ints:
-    """Return the indices of the sentences that are not just the tail or head of a whole sentence elsewhere.
-    Such a piece opens or closes a document that was cut out of a longer text with some overlap.
-    """
-    text, head, tail, size = raw.marks
-    edge = np.append(True, np.diff(raw.table.document) > 0)[: len(size)]
-    closes, lines = np.append(edge[1:], True)[: len(size)], Lines(documents, raw.table)
-    cut = np.zeros(len(size), bool)
-    for pieces, ends, step in ((edge & (size >= CUT), tail, -1), (closes & (size >= CUT), head, 1)):
-        alike = np.flatnonzero(np.isin(ends, ends[pieces]))
-        _, first, kind = np.unique(text[alike], return_index=True, return_inverse=True)
-        first = alike[first]
-        begins, parts = np.zeros(len(first), bool), 1 + len(first) // COMPARED
-        _, end, uses = np.unique(ends[first], return_inverse=True, return_counts=True)
-        shared = uses[end] > 1
-        for part in range(parts):  # a piece and its whole sentence are in the same part
-            rows = np.flatnonzero(shared & (ends[first] % np.uint32(parts) == part))
-            rows = rows[np.argsort(first[rows])]
-            texts = [text[::step] for text in lines_at(first[rows], lines)]
-            # in sorted order, if any text begins with a piece, the one right after it does
-            heads = {a for a, b in pairwise(sorted(texts)) if b.startswith(a)}
-            begins[rows] = [text in heads for text in texts]
-        cut[alike] |= pieces[alike] & begins[kind]
-    return np.flatnonzero(~cut)
-
-
 def _not_repeated(document: Ints, text: Ints) -> Ints:
     """Return the indices of sentences in fewer than REPEATED documents, or in documents with only repeated ones."""
     _, kind = np.unique(text, return_inverse=True)
@@ -286,20 +280,33 @@ def _not_repeated(document: Ints, text: Ints) -> Ints:
     return np.flatnonzero(~repeated | (own[document] == 0))
 
 
-def _carried_over(raw: RawSentences) -> Ints:
-    """Return the speaker of each sentence, also where a document that begins inside a turn overlaps with another.
-    A sentence of unknown speaker takes the speaker of the same sentence elsewhere, and so do the sentences after it.
+def _over_parts(raw: RawSentences) -> tuple[Ints, Ints]:
+    """Return the indices of the sentences that are not just pieces of others, and the speaker of each sentence.
+
+    Parts of a text may be cut anywhere and share some words. In a document that begins with what another one ends with,
+    the person who speaks there speaks until its first label.
     """
-    text = raw.marks[0]
-    speaker, row = raw.table.speaker, np.arange(len(raw.table))
-    texts, kind = np.unique(text, return_inverse=True)
-    labelled = np.flatnonzero(speaker >= 0)
-    by_text = np.full(len(texts), -1)
-    by_text[kind[labelled]] = speaker[labelled]
-    several = by_text[kind[labelled]] != speaker[labelled]
-    by_text[kind[labelled][several]] = -1
-    guessed = np.where(speaker >= 0, speaker, by_text[kind])
-    opens = np.append(True, np.diff(raw.table.document) > 0)[: len(row)]
-    first = np.maximum.accumulate(np.where(opens, row, 0))
-    latest = np.maximum.accumulate(np.where(guessed >= 0, row, -1))
-    return np.where(latest >= first, guessed[latest], -1)
+    speaker, tokens, count = raw.table.speaker.copy(), raw.tokens, len(raw.table)
+    first = np.flatnonzero(np.diff(raw.table.document, prepend=-1))
+    opening = np.repeat(first, np.diff(first, append=count))
+    starts, form = repeated(tokens.rows, tokens.sizes, tokens.form)
+    begin, end = starts[first], starts[np.append(first[1:], count)[: len(first)]]
+    origin, whole = np.full(count, -1), np.ones(count, bool)
+    for document, head, at, size in continuations(form, begin, end, OVERLAP, CUT):
+        # the sentence where it begins in the other document, and the last one there, where it begins in this one
+        row, other = first[document], end[np.searchsorted(end, at, "right")]
+        sentence, last = np.searchsorted(starts, (at, other - 1), "right") - 1
+        opens, closes = starts[sentence], head + starts[last] - at
+        same = opens == at or np.array_equal(form[opens:at], form[begin[document] : head])
+        origin[row], whole[row] = sentence, same or starts[row + 1] - head > starts[sentence + 1] - at
+        if head <= closes < end[document]:
+            twin = np.searchsorted(starts, closes, "right") - 1
+            longer = starts[twin + 1] - starts[twin] > starts[last + 1] - starts[last]
+            same = np.array_equal(form[at + size : other], form[head + size : head + other - at])
+            whole[last] = same and not longer
+    while True:
+        unknown = np.flatnonzero((speaker < 0) & (origin[opening] >= 0))
+        others = speaker[origin[opening[unknown]]]
+        if not (others >= 0).any():
+            return np.flatnonzero(whole), speaker
+        speaker[unknown] = others
