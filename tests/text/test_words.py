@@ -81,6 +81,14 @@ def test_a_possessive_does_not_make_another_term():
     assert terms("Maddern's chart") == terms("Maddern chart")
 
 
+@pytest.mark.parametrize(
+    ("word", "plain", "language"),
+    [("Szemerédi", "Szemeredi", "en"), ("Zürich", "Zurich", "de"), ("création", "creation", "fr")],
+)
+def test_accents_do_not_make_another_term(word: str, plain: str, language: str):
+    assert terms(word, language) == terms(plain, language)
+
+
 def test_a_letter_or_a_character_carries_content_but_a_digit_or_a_stopword_does_not():
     assert is_content("k")
     assert is_content("潮")

@@ -81,16 +81,22 @@ def fold(text: str) -> str:
     return text.replace("’", "'").replace("ʼ", "'").casefold()
 
 
+def _without_accents(text: str) -> str:
+    """Return a folded text without accents, which some write and others do not ("Szemerédi")."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _NAME_MARKS.sub("", unicodedata.normalize("NFD", text))).replace(
+        "ı", "i"
+    )
+
+
 @lru_cache(WORDS_CACHED)
 def name_key(name: str) -> str:
     """Return the key that all spellings of a name share: without case, width, accents, articles and punctuation."""
     text = fold(name)
     if name.isascii() and name.isalnum():  # the usual case
         return text
-    if not text.isascii():
-        unmarked = _NAME_MARKS.sub("", unicodedata.normalize("NFD", text))
-        text = unicodedata.normalize("NFC", unmarked).replace("ı", "i")
-    text = _POSSESSIVE.sub("", text).replace(".", "")
+    text = _POSSESSIVE.sub("", _without_accents(text)).replace(".", "")
     text = " ".join(_NAME_PUNCTUATION.sub(" ", text).split())
     return _ARTICLE.sub("", text)
 
@@ -103,14 +109,14 @@ def _stemmer(name: str) -> Callable[[str], str]:
 
 @lru_cache(WORDS_CACHED)
 def stem(word: str, language: str = ENGLISH) -> str:
-    """Return the stem of a folded word, by Snowball ("children" as "child"); in Korean, without its particle."""
+    """Return the stem of a folded word (Snowball's, without accents), "child" for "children"; Korean: no particle."""
     if language == "ko":
         return _PARTICLES_KO.sub("", word)
     if language == "tr":  # endings of names follow an apostrophe
         word = word.partition("'")[0] or word
     word = word.removesuffix("'s")
     word = _IRREGULAR.get(word, word) if language == ENGLISH else word
-    return _stemmer(_STEMMERS.get(language, "english"))(word)
+    return _without_accents(_stemmer(_STEMMERS.get(language, "english"))(word))
 
 
 INFLECTING = frozenset("de ru uk bg pl cs el fi hu tr".split())
