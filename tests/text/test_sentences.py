@@ -139,6 +139,15 @@ def test_a_long_line_without_an_end_mark_goes_on_in_the_next():
     assert cut_lines(shortened) == [shortened]
 
 
+def test_a_line_longer_than_wrapped_ones_ends_before_a_capital():
+    items = "- bread from the mill and honey from the hives - salted fish from the weir"
+    paragraph = f"{items} - hemp for the nets of the boats - a barrel of lamp oil"
+
+    assert cut_lines(f"{paragraph}\nThe ferry brought all of them.") == [
+        paragraph, "The ferry brought all of them.",
+    ]  # fmt: skip
+
+
 def test_a_line_that_ends_in_a_letter_ends_before_a_capital():
     ended = "The harbour office was told that the ships had been moored at the old quay B."
 
