@@ -250,6 +250,38 @@ def test_a_sentence_that_announces_a_list_is_quoted_with_its_items():
     assert "Tolan" not in quoted
 
 
+def test_a_list_may_be_announced_without_a_colon():
+    text = "Signs of a low weir may include\n\n- dry mills\n- stranded boats\n\nTolan raised it in 1821."
+    searcher = Searcher(an_index(text))
+
+    (row,) = in_context([RankedSentence(0, 1.0, 1.0)], searcher)
+
+    quoted = quote(row, searcher)
+    assert "may include - dry mills - stranded boats" in quoted
+    assert "Tolan" not in quoted
+
+
+def test_an_item_is_quoted_with_what_announces_its_list():
+    text = "A low weir of Quenda can lead to:\n\n- dry mills\n- stranded boats\n- sour fish"
+    searcher = Searcher(an_index(text))
+    boats = next(n for n in range(len(searcher.passages)) if "boats" in searcher.passages.text(n))
+
+    (row,) = in_context([RankedSentence(boats, 1.0, 1.0)], searcher)
+
+    quoted = quote(row, searcher)
+    assert "can lead to: - dry mills - stranded boats" in quoted
+    assert "fish" not in quoted
+
+
+def test_a_quotation_does_not_end_with_an_announcement_alone():
+    text = "The weir of Quenda was raised in 1821. This was useful for two reasons:"
+    searcher = Searcher(an_index(text))
+
+    (row,) = in_context([RankedSentence(0, 1.0, 1.0)], searcher)
+
+    assert "two reasons" not in quote(row, searcher)
+
+
 def test_a_list_is_quoted_whose_announcement_follows_the_sentence():
     best = "These signs occur at the low weir of Quenda."
     index = an_index(f"{best} They include:\ndry mills\nstranded boats at noon\nTolan raised it in 1821.")

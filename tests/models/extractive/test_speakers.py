@@ -42,6 +42,30 @@ Ben Quill: They can think of songs while the shuttle goes to and fro.
     assert "songs while the shuttle" in line
 
 
+def test_a_quotation_goes_on_where_a_whole_sentence_interrupts_it():
+    talk = """Ada Byrne: Why do weavers like looms?
+
+Ben Quill: I wrote to the guild of the weavers about looms, and the guild told me that --
+
+Ada Byrne: You sent them a letter.
+
+Ben Quill: -- they have no room for more of them.
+"""
+    text = a_built_index(talk).ask("What did Ben Quill say about the guild and looms?").text
+
+    (line,) = (line for line in text.splitlines() if "wrote to the guild" in line)
+    assert "no room for more" in line
+
+
+def test_what_belongs_to_somebody_says_nothing_as_a_speaker_would():
+    talk = (
+        TALK
+        + "\nMara Tolan was a weaver. She had a red barge. The theorem states that every loom has a knot.\n"
+    )
+
+    assert "has a knot" in a_built_index(talk).ask("What does Tolan's theorem say about a loom?").text
+
+
 def test_who_somebody_is_others_say():
     talk = (
         TALK

@@ -85,6 +85,9 @@ MIN_SHARE_OF_FACT, RISE_OF_SHARE = 0.65, 0.06
 """The same for a quotation if one fact is asked for, and its rise with each better sentence. Of 680 questions, 456 have
 the answer in the first two quotations and 476 in any; with 0.04 457 and 482 with 15 % more quotations."""
 _ITEM = re.compile(r"^[-*•–]\s+")
+_ENDED = re.compile(r"[.!?…。！？；]\W*\d{0,2}$")  # also with the number of a footnote
+_OWNED = re.compile(r"(?:[^\W\d_]\w* )*?\w+['’]s ")
+"""A name and its possessive: in "What does Bayes's theorem say", it is nobody who says something."""
 _SECTION = re.compile(r"^### ", re.MULTILINE)
 _Section = tuple[float, str, Sequence[str]]
 """The score, the heading and the lines of a section."""
@@ -179,25 +182,27 @@ def _reference(row: range, searcher: Searcher) -> str:
 def in_context(
     ranked: Sequence[RankedSentence], searcher: Searcher, asked: Sequence[str] = ()
 ) -> list[range]:
-    """Return the given sentences as ranges, best first, with the items of lists that they announce and with neighbours:
-    sentences that follow, to which a pronoun refers, or that have more of the `asked` terms.
+    """Return the given sentences as ranges, best first, with the lists that they announce or belong to and with
+    neighbours: sentences that follow, to which a pronoun refers, or that have more of the `asked` terms.
     """
     passages = searcher.passages
     text, speaker = passages.text, passages.speaker_of
     numbers = [r.sentence for r in ranked]
-    items = {item for number in numbers for item in _items(number, passages)}
+    lists = {number: _list_of(number, passages) for number in numbers}
+    items = {item for row in lists.values() for item in row[1:]}
 
     # whether sentences continue each other in one chunk, by one speaker, who may be interrupted ("Right.")
     def joined(first: int, last: int) -> bool:
         for n in range(first + 1, last + 1):
-            if speaker(n) != speaker(first) and _is_sentence(text(n)):
+            continued = speaker(n) == speaker(first) or text(n - 1).endswith(("--", "—", "–"))
+            if not continued and _is_sentence(text(n)):
                 return False
             if n not in items and not passages.continues(n):
                 return False
         return searcher.chunk_at(passages.span(first, last)) is not None
 
     weights = {term: searcher.weight(term) for term in asked}
-    nearby: set[int] = set()
+    nearby = {n for number, row in lists.items() for n in row if n < number}
     for rank, number in enumerate(numbers):
         near = _nearby(number, rank, items, weights, searcher)
         nearby.update(n for n in near if joined(*sorted((n, number))))
@@ -213,8 +218,10 @@ def in_context(
             first -= 1
         while last + 1 in chosen and joined(first, last + 1):
             last += 1
-        while speaker(last) != speaker(number):
-            last -= 1
+        own = (
+            n for n in range(last, number, -1) if speaker(n) == speaker(number) and text(n)[-1:] not in ":："
+        )
+        last = next((n for n in own if n in items or _ENDED.search(text(n))), number)
         # documents that overlap, as parts of one source do, contain the same sentences
         new = [n for n in range(first, last + 1) if text(n) not in quoted]
         if new:
@@ -252,20 +259,31 @@ def _is_sentence(text: str) -> bool:
 
 
 def _items(number: int, passages: SentenceStore) -> Iterator[int]:
-    """Yield the items of the list that a sentence announces, with a colon at its end or after it ("They include:")."""
+    """Yield the items of the list that a sentence announces, without an end ("They may include") or with a colon."""
     text, colons = passages.text, (":", "：")
     for after in range(number + 1, len(passages)):
         gap = text(after - 1, after)[len(text(after - 1)) : -len(text(after))]
-        announced = f"{text(after - 1)}{gap}".rstrip().endswith(colons)
+        announced = f"{text(after - 1)}{gap}".rstrip(" -*•–").endswith(colons)
+        marked = passages.is_item(after)
         if after == number + 1:
+            announced |= marked and not (passages.is_item(number) or _ENDED.search(text(number)))
             ended = not announced and not text(after).endswith(colons)
-        else:  # the mark of an item is at its start, or before it; one without a mark is no whole sentence
-            unmarked = passages.continues(after) and not _ITEM.match(text(after))
-            whole = unmarked and text(after).endswith((".", "。"))
+        else:  # an item without a mark is no whole sentence
+            whole = passages.continues(after) and not marked and text(after).endswith((".", "。"))
             ended = not announced and (whole or bool(WORD.search(gap)))
         if ended or not passages.follows(after) or len(text(number, after)) > MAX_LIST_CHARS:
             return
         yield after
+
+
+def _list_of(number: int, passages: SentenceStore) -> range:
+    """Return a sentence with the list that it announces, or with the one that it is an item of, up to it."""
+    first = number
+    while first and passages.is_item(first):
+        first -= 1
+    items = [first, *_items(first, passages)]
+    last = items[-1] if first == number else number
+    return range(first if number in items else number, last + 1)
 
 
 def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
@@ -422,7 +440,7 @@ def _by_speaker(question: Question, context: Context, searcher: Searcher) -> Ran
     If nobody of that name speaks, return what is in documents with the name in their titles, or else what mentions, or
     follows what mentions, the person.
     """
-    passages, before = searcher.passages, name_key(question.teller).split()
+    passages, before = searcher.passages, name_key(_OWNED.sub("", question.teller)).split()
     teller = {name for name in question.names if name in before}
     if not teller:
         return None

@@ -199,11 +199,19 @@ class SentenceStore:
         near = bool(self.start[sentence] - self.end[sentence - 1] < NEAR)
         return near and not self.opens_document(sentence)
 
+    def is_item(self, sentence: int) -> bool:
+        """Return whether the mark of a list item is before a sentence or at its start."""
+        return bool(_ITEM.search(self._gap(sentence) + self.text(sentence)[:2]))
+
+    def _gap(self, sentence: int) -> str:
+        """Return what is between a sentence and the one before, if it closely follows that one."""
+        start, end = int(self.end[sentence - 1]), int(self.start[sentence])
+        return excerpt(self._document(sentence), start, end) if self.follows(sentence) else ""
+
     def continues(self, sentence: int) -> bool:
         """Return whether no line or list item is between a sentence and the one before; speech may be interrupted."""
-        start, end = int(self.end[sentence - 1]), int(self.start[sentence])
-        gap = excerpt(self._document(sentence), start, end)
-        same_line = not re.search(r"\n|[-*•–]\s", gap)
+        gap = self._gap(sentence)
+        same_line = "\n" not in gap and not _ITEM.search(gap)
         speaks = self.speaker_of(sentence) >= 0
         return self.follows(sentence) and (same_line or speaks or bool(_GAP.fullmatch(gap)))
 
@@ -245,6 +253,7 @@ class SentenceStore:
 
 _LABEL = re.compile(rf"^[^\W\d_{SMALL}](?:[^\W\d_{SMALL}]|[.'’ /-]){{2,40}}: ")
 """A label that names who speaks in a line, also of several ("KEVIN SCOTT/ANDREW NG: ")."""
+_ITEM = re.compile(r"[-*•–]\s")
 _GAP = re.compile(rf"[{re.escape(CLOSING)}]*\s*(?:>+\s+)?")
 _COLUMNS = ("document", "start", "end", "speaker", "mention_starts", "mentions")
 
