@@ -269,6 +269,16 @@ def test_what_a_verb_means_may_be_said_behind_its_object():
     assert read('What does the term "propagate" mean?', index=index)[0] == texts[1]
 
 
+def test_what_a_word_means_may_be_quoted_after_it():
+    texts = (
+        "The study of querns is divided into three parts for those who mill.",
+        'Quite literally, the term "quern" means, "stone that turns."',
+    )
+    index = an_index(" ".join(FILLER), *texts, entities=["quern"])
+
+    assert read("What does the word quern literally mean?", index=index)[0] == texts[1]
+
+
 @pytest.mark.parametrize(
     ("question", "definition", "other", "language"),
     [
@@ -328,6 +338,11 @@ def test_why_is_told_by_what_gives_a_reason():
             "What can bring on the fever of Quenda?",
             "Cold or hunger may trigger it.",
             "It hinders work on the farm.",
+        ),
+        (
+            "Who was the first potter of Quenda?",
+            "The first potter there was a widow.",
+            "A potter there was a monk.",
         ),
         (
             "Which works better in Quenda, lime or ash?",
