@@ -106,7 +106,11 @@ class Conversation:
             answer = await answer_question(request, on_text, tell)
             usage = session.total if session else answer.usage
         answer = replace(answer, why=_joined(why, answer.why), usage=usage)
-        self._store(Turn(question, answer.question, answer.text, answer.method))
+        turn = Turn(question, answer.question, answer.text, answer.method)
+        self.turns.append(turn)
+        if self._file is not None:
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(turn), ensure_ascii=False) + "\n")
         return answer
 
     ask = synchronous(aask)
@@ -153,12 +157,6 @@ class Conversation:
         if not standalone.strip() or standalone.strip() == question.strip():
             return question, why
         return standalone, f"taken as “{standalone}”" + (f" ({why})" if why else "")
-
-    def _store(self, turn: Turn) -> None:
-        self.turns.append(turn)
-        if self._file is not None:
-            with self._file.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(turn), ensure_ascii=False) + "\n")
 
 
 def _joined(*reasons: str) -> str:

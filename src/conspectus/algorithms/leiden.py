@@ -276,7 +276,10 @@ def divide(graph: Graph, resolution: float, seed: int, by: Partition = leiden) -
     degrees = np.diff(graph.indptr)
     if degrees.sum() == 2 * (graph.n - 1) and degrees.max() == graph.n - 1:
         return "a star around one node"
-    for weighted in (graph, _balanced(graph)):
+    # each weight divided by the geometric mean of the strengths of its two ends
+    root = np.sqrt(graph.strengths)
+    balanced = graph._replace(data=graph.data / (root[graph.rows] * root[graph.indices]))
+    for weighted in (graph, balanced):
         for factor in FACTORS:
             labels = dense(by(weighted, factor * resolution, seed))
             if labels.max() == graph.n - 1:  # each node alone, as it will be at any higher resolution
@@ -309,12 +312,6 @@ def merge_singletons(graph: Graph, labels: Ints) -> Ints:
 def singletons(labels: Ints) -> Ints:
     """Return labels in which each node without one (-1) has one of its own."""
     return np.where(labels < 0, labels.max(initial=-1) + 1 + np.arange(labels.size), labels)
-
-
-def _balanced(graph: Graph) -> Graph:
-    """Return the graph with each weight divided by the geometric mean of the strengths of its two ends."""
-    root = np.sqrt(graph.strengths)
-    return graph._replace(data=graph.data / (root[graph.rows] * root[graph.indices]))
 
 
 TOLERANCE = 0.01

@@ -255,7 +255,11 @@ def evaluate_answers(
     file = options.get("answers")
     table = JsonlTable(Path(file) if file else None, Answered, lambda row: (row.method, row.id, row.question))
     run = run_of(options, view.built)
-    run = replace(run, settings=_with_short_answers(run.settings))
+    short = run.settings.answer
+    if short.response == AnswerSettings().response:
+        short = short.model_copy(update={"response": SHORT})
+    changed = run.settings.model_copy(update={"answer": short})
+    run = replace(run, settings=changed)
     used = run_sync(_answer_all(selected, labels, methods, view, run, table, options.get("agree")))
     results: list[Measured] = []
     for method in methods:
@@ -323,10 +327,3 @@ def _measured(
             columns.setdefault(name, []).append(value)
     failures = {row.id: row.error for row in answered if row.error}
     return Measured(method, columns, [row.milliseconds for _, row in pairs], failures, usage)
-
-
-def _with_short_answers(settings: Settings) -> Settings:
-    """Return the settings with short answers as the response type, unless they set another one."""
-    if settings.answer.response != AnswerSettings().response:
-        return settings
-    return settings.model_copy(update={"answer": settings.answer.model_copy(update={"response": SHORT})})

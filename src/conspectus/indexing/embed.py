@@ -17,7 +17,7 @@ which was put before each text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -114,18 +114,15 @@ def texts_of_sources(
     documents: Sequence[Document], chunks: Sequence[Chunk], spans: Array
 ) -> dict[str, list[str]]:
     """Return the texts to embed for chunks and for sentences; `spans` has rows of document number, start and end."""
-    number = {document.id: document.number for document in documents}
+    number_of = {document.id: document.number for document in documents}
     titles = [document.title for document in documents]
     return {
-        CHUNKS: [_titled(titles[number[c.document_id]], "\n", c.text) for c in chunks],
-        SENTENCES: list(_sentences(documents, titles, spans)),
+        CHUNKS: [_titled(titles[number_of[c.document_id]], "\n", c.text) for c in chunks],
+        SENTENCES: [
+            _titled(titles[number], ": ", " ".join(excerpt(documents[number], start, end).split()))
+            for number, start, end in spans.tolist()
+        ],
     }
-
-
-def _sentences(documents: Sequence[Document], titles: list[str], spans: Array) -> Iterator[str]:
-    rows: list[tuple[int, int, int]] = spans.tolist()
-    for document, start, end in rows:
-        yield _titled(titles[document], ": ", " ".join(excerpt(documents[document], start, end).split()))
 
 
 def _titled(title: str, joint: str, text: str) -> str:

@@ -206,7 +206,7 @@ class _Conversion:
         for row in self._tables["relationships"]:
             ends = [str(row["source"]), str(row["target"])]
             self.counts["relationships with a missing end"] += not self._names.issuperset(ends)
-            ends = [self._name_of(end) for end in ends]
+            ends = [e if e in self._names else self._spelled.get(same_name(e), e) for e in ends]
             if ends[0] == ends[1]:
                 self.counts["relationships of an entity with itself"] += 1
                 continue
@@ -225,10 +225,6 @@ class _Conversion:
         for name, entity in self._entities.items():
             self._entities[name] = replace(entity, degree=degree[name])
         return [replace(r, combined_degree=degree[r.source] + degree[r.target]) for r in pairs.values()]
-
-    def _name_of(self, end: str) -> str:
-        """Return the name of the entity that an end of a relationship refers to; `end` itself if there is none."""
-        return end if end in self._names else self._spelled.get(same_name(end), end)
 
     def _claims(self, text_of: Mapping[str, str]) -> list[Claim]:
         """Return the claims that have a description, each with the spans of its quotation."""

@@ -27,7 +27,10 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     Raises DocumentError: the file is encrypted, scanned, damaged, cut off, or not a PDF.
     """
     prose = Prose(path, options)
-    document = _open(data)
+    try:
+        document: Any = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        raise DocumentError(_reason_not_opened(data, str(error))) from None
     silent: list[str] = []
     broken: list[str] = []
     pictures = False
@@ -56,13 +59,6 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     }
     about = {name: stated.get(name.title(), "") for name in ("author", "subject", "keywords")}
     yield prose.document(stated.get("Title", ""), pdf_date(stated.get("CreationDate", "")), about | more)
-
-
-def _open(data: bytes) -> Any:
-    try:
-        return pypdfium2.PdfDocument(data)
-    except pypdfium2.PdfiumError as error:
-        raise DocumentError(_reason_not_opened(data, str(error))) from None
 
 
 def _reason_not_opened(data: bytes, error: str) -> str:

@@ -161,7 +161,11 @@ def _classes(vocabulary: Vocabulary) -> Codes:
     named = np.isin(classes, np.frombuffer(b"CISH", np.uint8))
     classes[named & ~_usable(vocabulary, named)] = ord("x")
     if vocabulary.rules.heads:
-        classes[_heads(classes, vocabulary)] = ord("C")
+        # lower-case words that end a name, such as `море` (sea) in `Белое море`
+        adjective = np.array([w.endswith(_ADJECTIVE_SLAVIC) for w in vocabulary.words], bool)
+        named = adjective[vocabulary.token_word] & (classes == ord("C"))
+        head = _is_head(vocabulary)[vocabulary.token_word]
+        classes[vocabulary.behind(named) & head] = ord("C")
     # words before an office ("Prime" Minister) are no names; a particle before a name ("bin Laden") is part of it
     if vocabulary.rules.language == ENGLISH:
         office = vocabulary.in_list(OFFICES)[vocabulary.token_word] & (classes == ord("T"))
@@ -193,13 +197,6 @@ def _beside_numbers(classes: Codes, vocabulary: Vocabulary) -> Bools:
     first_numbers = np.unique(_pairs(vocabulary, before[first[words[before + 1]]])) // max(size, 1)
     short = np.array([len(w) == 2 for w in vocabulary.words], bool)
     return (numbered & (np.bincount(first_numbers, minlength=size) == 3)) | (short & (2 * units > uses))
-
-
-def _heads(classes: Codes, vocabulary: Vocabulary) -> Bools:
-    """Return which tokens are lower-case words that end a name, such as `море` (sea) in `Белое море`."""
-    word = vocabulary.token_word
-    adjective = np.array([w.endswith(_ADJECTIVE_SLAVIC) for w in vocabulary.words], bool)[word]
-    return vocabulary.behind(adjective & (classes == ord("C"))) & _is_head(vocabulary)[word]
 
 
 def _is_head(vocabulary: Vocabulary) -> Bools:

@@ -118,21 +118,19 @@ def _bound(vocabulary: Vocabulary) -> Iterator[_Span]:
             titled = vocabulary.folded(start, start + 1)[0] in titles if at > start else False
             start += titled
             if 1 < at + 1 - start <= LONGEST:
-                kind = PERSON if titled else _kind_of(vocabulary.folded(start, at + 1), language)
-                yield start, at + 1, kind
+                words = vocabulary.folded(start, at + 1)
+                kinds = (kind for kind, heads in words_of_kinds(language) if not set(heads).isdisjoint(words))
+                yield start, at + 1, PERSON if titled else next(kinds, CONCEPT)
             start = at + 1
-
-
-def _kind_of(words: Sequence[str], language: str) -> str:
-    kinds = (kind for kind, heads in words_of_kinds(language) if not set(heads).isdisjoint(words))
-    return next(kinds, CONCEPT)
 
 
 def _marked_after(vocabulary: Vocabulary) -> Iterator[_Span]:
     """Yield names before titles, names that end like an organization or place, and Korean names of three characters."""
     language = vocabulary.rules.language
     titles, ends = frozenset(function_words(language, "titles")), words_of_kinds(language)
-    noun = _nouns(vocabulary).tolist()
+    tells = vocabulary.rules.tells_noun
+    nouns = [tells(w) if tells else len(w) > 1 and w[0].isalpha() for w in vocabulary.words]
+    noun = (np.array(nouns, bool) & ~vocabulary.stop)[vocabulary.token_word].tolist()
     forms = vocabulary.written(0, len(vocabulary.form))
     sentence: list[int] = vocabulary.sentence.tolist()
     for at, form in enumerate(forms):
@@ -164,12 +162,6 @@ def _marked_after(vocabulary: Vocabulary) -> Iterator[_Span]:
 
 def _content(vocabulary: Vocabulary) -> Bools:
     return np.array([len(w) > 1 and w[0].isalpha() for w in vocabulary.words], bool) & ~vocabulary.stop
-
-
-def _nouns(vocabulary: Vocabulary) -> Bools:
-    tells = vocabulary.rules.tells_noun
-    nouns = [tells(w) if tells else len(w) > 1 and w[0].isalpha() for w in vocabulary.words]
-    return (np.array(nouns, bool) & ~vocabulary.stop)[vocabulary.token_word]
 
 
 # Chinese

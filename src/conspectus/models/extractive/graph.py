@@ -131,7 +131,8 @@ def describe_element(task: DescribeElement) -> Description:
     length = 0
     texts, merits = task.descriptions, _merits(task)
     for i in sorted(range(len(texts)), key=merits.__getitem__, reverse=True):
-        own = _distinct_words(texts[i])
+        text = texts[i].lower()
+        own = frozenset(unspaced_terms(text) if is_unspaced(text) else text.split())
         if chosen and (len(own & words) > 0.6 * len(own) or length + len(own) > MOST_WORDS):
             continue
         chosen.append(i)
@@ -140,12 +141,6 @@ def describe_element(task: DescribeElement) -> Description:
         if len(chosen) == MOST_SENTENCES.get(task.kind, 2):
             break
     return Description("\n".join(texts[i] for i in chosen), tuple(chosen))
-
-
-def _distinct_words(description: str) -> frozenset[str]:
-    """Return the words of a description or, in scripts without spaces, its pairs of characters."""
-    text = description.lower()
-    return frozenset(unspaced_terms(text)) if is_unspaced(text) else frozenset(text.split())
 
 
 # a corpus of 11 million tokens has 200,000 distinct descriptions, which would take 50 MB

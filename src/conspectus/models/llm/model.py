@@ -200,7 +200,10 @@ class ChatModel:
             if bias and self._sender.accepts(model, "logit_bias") is not False:
                 return replace(request, logit_bias=bias, max_tokens=1)
             if self._sender.accepts(model, "json_schema") is not False:
-                return _one_of(request, words)
+                # vLLM, llama.cpp and Ollama restrict a reply by its schema, not by a bias
+                schema = strict({"answer": {"type": "string", "enum": list(words)}})
+                request = replace(request, response_format="json_schema", schema=schema)
+                return replace(request, schema_name=name)
         return request
 
     async def _reply(self, task: Task[R]) -> Parsed[R]:
@@ -360,12 +363,6 @@ def _citations(task: Task[Any]) -> references.Translation:
         return references.Translation()
     rows = max((len(rows) for _, rows in context.tables()), default=0)
     return references.Translation(context.to_index, [question, context.text], range(1, rows + 1))
-
-
-def _one_of(request: Request, words: Sequence[str]) -> Request:
-    """Return a request whose reply a schema restricts to some words, where no bias does: vLLM, llama.cpp, Ollama."""
-    schema = strict({"answer": {"type": "string", "enum": list(words)}})
-    return replace(request, response_format="json_schema", schema=schema, schema_name=request.task)
 
 
 def _without(request: Request, feature: str, max_tokens: int | None) -> Request:
