@@ -18,9 +18,15 @@ def test_a_name_that_no_document_has_is_absent():
 
 def test_whoever_misspells_a_name_is_told_the_one_it_is_like():
     assert list(unknown_name_notice("Who rebuilt the weir of Quendo?", INDEX)) == [
-        "Not found anywhere in these documents: Quendo (Quenda?)."
+        "In no sentence of these documents: Quendo (Quenda?)."
     ]
     assert list(unknown_name_notice("Who rebuilt the weir of Quenda?", INDEX)) == []
+
+
+def test_an_unknown_name_is_shown_without_its_possessive():
+    assert list(unknown_name_notice("What does Morven’s law say of Quenda?", INDEX)) == [
+        "In no sentence of these documents: Morven."
+    ]
 
 
 def test_a_name_without_its_accents_is_known():

@@ -246,7 +246,8 @@ def unknown_name_notice(question: str, index: Index) -> Iterator[str]:
         shown: list[str] = []
         for name in absent:
             near = difflib.get_close_matches(name_key(name), words, n=1, cutoff=ALIKE)
-            shown.append(f"{name} ({words[near[0]]}?)" if near else name.removesuffix("."))
+            bare = name.removesuffix(".").removesuffix("'s").removesuffix("’s")
+            shown.append(f"{bare} ({words[near[0]]}?)" if near else bare)
         texts = wording(question_language(question, index))
         yield texts.absent.format(texts.comma.join(shown))
 
