@@ -61,7 +61,7 @@ def archive(parts: Mapping[str, str | bytes]) -> bytes:
 
 
 def pdf(pages: list[str], info: str = "") -> bytes:
-    """A PDF with one line of text per page; pages for empty texts are blank."""
+    """A PDF with these lines of text on its pages; pages for empty texts are blank."""
     kids = " ".join(f"{4 + 2 * i} 0 R" for i in range(len(pages)))
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
@@ -73,7 +73,8 @@ def pdf(pages: list[str], info: str = "") -> bytes:
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents {5 + 2 * number} 0 R "
             "/Resources << /Font << /F1 3 0 R >> >> >>"
         )
-        drawn = f"BT /F1 12 Tf 50 700 Td ({text}) Tj ET" if text else ""
+        lines = ") Tj 0 -20 Td (".join(text.split("\n"))
+        drawn = f"BT /F1 12 Tf 50 700 Td ({lines}) Tj ET" if text else ""
         objects.append(f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream")
     objects.append(f"<< {info} >>")
     body, offsets = "%PDF-1.4\n", list[int]()

@@ -238,7 +238,15 @@ NOTES = """
 """
 
 
-@pytest.mark.parametrize("references", [REFERENCES, NOTES])
+WRAPPED = "\n".join(
+    f"""{n}. Tolan M, Brook A, Mason R, et al. The quays of the north and their
+walls, a study of forty harbours in the valley of the Orrin and its
+tributaries. Harbour Stud {1990 + n};{n}:45-61."""
+    for n in range(1, 7)
+)
+
+
+@pytest.mark.parametrize("references", [REFERENCES, NOTES, WRAPPED])
 def test_a_list_of_references_without_a_heading_is_omitted(references: str):
     assert lines_of(f"{PROSE}\n\n{references}\n{PROSE}") == [PROSE, PROSE]
 

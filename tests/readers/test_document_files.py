@@ -43,6 +43,25 @@ def test_pages_of_a_pdf_are_its_places_and_what_it_states_is_metadata():
     assert report.metadata == {"author": "Ann Lee", "pages": "3", "pages_without_text": "2"}
 
 
+def test_running_headers_and_footers_of_a_pdf_are_read_once():
+    prices = [40, 7, 310, 22, 5, 61]
+    pages = [
+        f"Harbour Guide\nChapter of quay {n}\nIt cost {price} pounds.\nPrinted by A. Brook\nPage {n + 2} of 9"
+        for n, price in enumerate(prices)
+    ]
+    text = document("guide.pdf", pdf(pages)).text
+
+    assert text.count("Harbour Guide") == text.count("Printed by A. Brook") == text.count(" of 9") == 1
+    assert [f"It cost {price} pounds." in text for price in prices] == [True] * 6
+    assert text.index("Harbour Guide") == 0
+
+
+def test_what_a_few_pages_of_a_pdf_share_stays():
+    text = document("guide.pdf", pdf(["The old quay", "The old quay", "The new quay", "The lane"])).text
+
+    assert text.count("The old quay") == 2
+
+
 def test_a_pdf_that_states_no_title_is_called_as_its_file():
     assert document("x/report.pdf", pdf(["Bees."])).title == "report"
 

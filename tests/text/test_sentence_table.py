@@ -108,6 +108,13 @@ def test_a_table_of_contents_has_no_sentences():
     assert sentences_of(f"{contents}\n\n{told(1)}") == [told(1)]
 
 
+def test_a_table_of_contents_of_long_lines_ends_where_the_text_begins():
+    leaders = "." * 50
+    contents = f"The quay of Orrin {leaders} MS-2\nThe gate of Orrin {leaders} MS-13\nThe lane {leaders} xii"
+
+    assert sentences_of(f"{contents}\n{told(1)}") == [told(1)]
+
+
 @pytest.mark.parametrize(
     "line",
     [

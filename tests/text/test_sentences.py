@@ -103,6 +103,11 @@ def test_abbreviations_initials_and_decimals_end_no_sentence(text: str):
         ("She said no. We studied art. The end.", ["She said no.", "We studied art.", "The end."]),
         ("It was in 1951. 27 came.", ["It was in 1951.", "27 came."]),
         ("Wait… Élan came.", ["Wait…", "Élan came."]),
+        ("It was in 1951.[12] We left.", ["It was in 1951.[12]", "We left."]),
+        ("It was in the north.[3][4] We left.", ["It was in the north.[3][4]", "We left."]),
+        ("It was seen in fish.8 We left.", ["It was seen in fish.8", "We left."]),
+        ("It is worse.177,404-406 We left.", ["It is worse.177,404-406", "We left."]),
+        ("It cost 4.8 Swiss francs.", ["It cost 4.8 Swiss francs."]),
     ],
 )
 def test_an_end_mark_before_what_opens_a_sentence_ends_one(text: str, parts: list[str]):

@@ -15,6 +15,7 @@ Scholar" is a hub), 87,621 for rulers.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -22,6 +23,7 @@ from itertools import pairwise
 from conspectus.content import Content, Omitted, Span, content_outside, merged_edges, without
 from conspectus.text.blocks import CODE, HEADING, LETTERS, OTHER_LINES, references, spans_of_lines
 from conspectus.text.language import guess_document, text_pattern
+from conspectus.text.sentences import lines as logical_lines
 
 HEADING_CHARS = 24
 """Maximum characters of a line that may be a heading, such as "References". If no longer line would remain, the page
@@ -71,6 +73,7 @@ def omitted(text: str) -> Omitted:
     others = sorted(set(lines).difference(blocks))
     blocks += [(shown.at(a), shown.at(b)) for a, b in _announced_references(text)]
     blocks += references(shown.text, others)
+    blocks += references(shown.text, list(logical_lines(shown.text)))  # those of several lines, as in a PDF
     if "ookie" in shown.text:
         blocks += (line for line in others if _COOKIES.search(shown.text[slice(*line)]))
     rest = without(shown.text, merged_edges(blocks)).splitlines()
@@ -180,10 +183,11 @@ def _is_navigation(text: str, line: Span, links: Sequence[Span]) -> bool:
 
 def _announced_references(text: str) -> Iterator[Span]:
     """Yield the lists of references under headings: the heading, and the lines after it that look like references."""
-    done = 0
-    for heading in _REFERENCES.finditer(f"\n{text}"):
+    headings = list(_REFERENCES.finditer(f"\n{text}"))
+    lines, done = list(logical_lines(text)) if headings else [], 0
+    for heading in headings:
         last, others = -1, 0
-        for start, end in spans_of_lines(text, heading.end()) if heading.start() >= done else ():
+        for start, end in lines[bisect_left(lines, (heading.end(),)) :] if heading.start() >= done else ():
             if not LETTERS.search(text, start, end):
                 continue
             others = 0 if _REFERENCE.search(text, start, end) else others + 1

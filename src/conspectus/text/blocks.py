@@ -31,11 +31,13 @@ _DIGIT = re.compile(r"\d")
 LETTERS = re.compile(r"[^\W\d_]")
 
 
-def blocks(text: str) -> Omitted:
-    """Return the spans of a content that are no sentences: code, lines of a table of contents, lists of references."""
+def blocks(text: str, lines: Sequence[Span]) -> Omitted:
+    """Return the spans of a content that are no sentences: code, lines of a table of contents, lists of references.
+    `lines` are its logical lines; see `conspectus.text.sentences.lines`.
+    """
     code = [match.span() for match in CODE.finditer(text)]
     contents = [(text.rfind("\n", 0, m.start()) + 1, m.end()) for m in _LEADERS.finditer(text)]
-    return merged_edges([*code, *contents, *references(text, list(spans_of_lines(text)))])
+    return merged_edges([*code, *contents, *references(text, lines)])
 
 
 def is_data(text: str) -> bool:

@@ -151,8 +151,9 @@ def sentences_in(numbers: range, documents: Sequence[Document], labels: set[str]
     texts: list[str] = []
     for number, document in zip(numbers, documents, strict=True):
         content, speaker = content_of(document), ""
-        text, apart = content.text, blocks(content.text)
-        labelled = [(start, end, _label(text, start, end)) for start, end in _lines(document)]
+        text, spans = content.text, list(_lines(document))
+        apart = blocks(text, spans)
+        labelled = [(start, end, _label(text, start, end)) for start, end in spans]
         alone = Counter(label.key for *_, label in labelled if label and label.heading)
         headings = {key for key in alone if alone[key] > 1 and key in labels}
         for start, end, label in labelled:

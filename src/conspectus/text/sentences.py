@@ -13,8 +13,10 @@ from conspectus.text.language_rules import rules_of
 from conspectus.text.question import question_pattern
 from conspectus.text.words import CJK, SMALL, STOPWORDS, UNSPACED, VAGUE, is_unspaced, stopwords
 
+_NOTES = r"(?:(?:\[\d{1,3}\]|[¹²³⁰⁴-⁹])++|(?<=[^\W\d_]{3}[.?!])\d{1,3}(?:[,–-]\d{1,3})*+)?+"
+"""Numbers of notes after the end of a sentence: "in the north.[12]", "in women.8", which are no decimals."""
 _WIDE = re.compile(
-    rf"(?=[。！？；…!?])(?:[。！？；…]++(?!\s*等)|(?<={CJK.pattern})[!?]+(?=[”’」』）》]*{CJK.pattern}))[”’」』）》]*"
+    rf"(?=[。！？；…!?])(?:[。！？；…]++(?!\s*等)|(?<={CJK.pattern})[!?]+(?=[”’」』）》]*{CJK.pattern}))[”’」』）》]*{_NOTES}"
 )
 """End marks that need no space after them; the lookahead at the first character saves half of the time."""
 
@@ -26,7 +28,7 @@ def _runs(marks: str) -> re.Pattern[str]:
     as well, so that each is examined only once: 60 kB of dots took 94 s when every dot was tried.
     """
     return re.compile(
-        rf"""([{marks}]++)["'”’“»)\]]*+(?:(?=\s+(?:[-*•|]\s+)?(?:["'“‘„¿¡(\[]|«\s?)*[^\W_{SMALL}等])())?"""
+        rf"""([{marks}]++)["'”’“»)\]]*+{_NOTES}(?:(?=\s+(?:[-*•|]\s+)?(?:["'“‘„¿¡(\[]|«\s?)*[^\W_{SMALL}等])())?"""
     )
 
 
@@ -88,7 +90,9 @@ def lines(text: str, language: str = ENGLISH) -> Iterator[tuple[int, int]]:
         number = int(numbered[1]) if numbered else number
         previous_length = 0 if " | " in raw else len(raw)
         last = raw.rstrip()[-13:-1]
-        ended = words[-1] in ".!?:。！？…"
+        ended = (
+            words[-1] in ".!?:。！？…" or "...." in words or ". . . ." in words
+        )  # leaders of a contents line
         stop = line.end()
     if start is not None:
         yield start, len(text)
@@ -168,7 +172,7 @@ _WORD = re.compile(r"[^\W_]++(?:['’][^\W_]++)?+")
 _SAYS_LITTLE = STOPWORDS | VAGUE
 _ADDRESS = re.compile(r"\S*(?:@|://)\S*|^(?:Subject|Re|Fwd?): .*")
 _VERB = re.compile(rf"[^\W\d_] (?:is|was|are|were|has|had|may|can|will|would) [{SMALL}]")
-_END = re.compile(r"[.!?。！？…؟۔।][\"”’'»)\]」』]*$")
+_END = re.compile(rf"[.!?。！？…؟۔।][\"”’'»)\]」』]*{_NOTES}$")
 ASKS = ("?", "？", "؟")
 """The end marks of questions, and the closing quotes and brackets that may follow them."""
 CLOSING = "\"”’'」』）)»"
