@@ -116,11 +116,12 @@ def texts_of_sources(
     """Return the texts to embed for chunks and for sentences; `spans` has rows of document number, start and end."""
     number_of = {document.id: document.number for document in documents}
     titles = [document.title for document in documents]
+    rows: list[tuple[int, int, int]] = spans.tolist()
     return {
         CHUNKS: [_titled(titles[number_of[c.document_id]], "\n", c.text) for c in chunks],
         SENTENCES: [
             _titled(titles[number], ": ", " ".join(excerpt(documents[number], start, end).split()))
-            for number, start, end in spans.tolist()
+            for number, start, end in rows
         ],
     }
 
